@@ -1,0 +1,1 @@
+"""The engines: they read tables and properties, never a particular machine."""

@@ -1,0 +1,14 @@
+"""Every specification of the project, by the name of its machine. The command line and the tests know machines only from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from turnproof.specs.language import Spec
+
+
+def specifications() -> Mapping[str, Spec]:
+    """Name of the machine -> its specification."""
+    from turnproof.specs import reply_operation
+
+    return {spec.machine.name: spec for spec in (reply_operation.SPEC,)}
