@@ -1,0 +1,1 @@
+"""Recorded logs: reading, writing and replaying them against a machine or system."""
