@@ -1,0 +1,184 @@
+"""Runs the engines of one specification, two at a time where the platform allows it, and loses none of them.
+
+Theory of operation
+===================
+
+The graph of a machine is explored once, in the parent. Engines that read it run in forked children, which inherit it without a
+copy being sent; verdicts come back through a pipe. Each child leads its own process group, so that solvers it started can be
+ended with it. A child that raises, dies, or is killed by the kernel for want of memory gives a :class:`Done` with an ``error``:
+whoever reads it must not take it for "holds".
+
+Fork is used on Linux alone. On macOS system libraries start threads of their own, after which a fork is not safe; there the
+jobs run one after the other in this process, with the same results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, cast
+
+import attrs
+
+from turnproof.checkers.progress import Named, Progress
+from turnproof.checkers.verdict import Verdict
+
+GRACE_S = 2.0
+"""How long a child may take to end its own children before it is killed."""
+SAY_EVERY_S = 0.1
+"""A child tells its progress at most this often."""
+
+
+@attrs.frozen
+class Job:
+    """One engine on one specification. ``run`` may raise anything."""
+
+    name: str
+    run: Callable[[Progress], list[Verdict]]
+
+
+@attrs.frozen
+class Done:
+    """A finished job. ``error`` says what went wrong, and is empty if nothing did."""
+
+    name: str
+    verdicts: tuple[Verdict, ...]
+    seconds: float
+    error: str = ""
+
+
+def can_fork() -> bool:
+    """Whether jobs may run in forked children here."""
+    return sys.platform == "linux"
+
+
+def run_jobs(jobs: Sequence[Job], progress: Progress, *, workers: int = 2) -> Iterator[Done]:
+    """Every job's result, in the order in which they finish. Jobs are started in the order given, ``workers`` at a time.
+
+    ``KeyboardInterrupt`` ends the children and is raised again. Closing the iterator early ends them too.
+    """
+    if workers < 2 or len(jobs) < 2 or not can_fork():
+        for job in jobs:
+            yield run_here(job, progress)
+        return
+    yield from _run_forked(jobs, progress, workers)
+
+
+def run_here(job: Job, progress: Progress) -> Done:
+    """Run one job in this process. Only ``KeyboardInterrupt`` and ``SystemExit`` get out."""
+    started = time.perf_counter()
+    try:
+        verdicts, error = tuple(job.run(Named(job.name, progress))), ""
+    except Exception as problem:
+        verdicts, error = (), describe(problem)
+    return Done(job.name, verdicts, time.perf_counter() - started, error)
+
+
+def describe(problem: BaseException) -> str:
+    """One line: what was raised and where. A missing package names the extra that brings it."""
+    if isinstance(problem, ModuleNotFoundError) and problem.name and not problem.name.startswith("turnproof"):
+        return f"the package {problem.name} is not installed: pip install 'turnproof[verify]'"
+    if isinstance(problem, MemoryError):
+        return "out of memory"
+    frames = traceback.extract_tb(problem.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    text = " ".join(str(problem).split())
+    return f"internal error: {type(problem).__name__}{': ' + text if text else ''}{place}"
+
+
+class _PipeProgress:
+    def __init__(self, pipe: Connection) -> None:
+        self.pipe, self.last = pipe, 0.0
+
+    def say(self, what: str, done: int, total: int | None = None) -> None:
+        now = time.monotonic()
+        if now - self.last >= SAY_EVERY_S:
+            self.last = now
+            self.pipe.send((what, done, total))
+
+
+def _child(job: Job, pipe: Connection) -> None:
+    with contextlib.suppress(OSError):
+        os.setpgid(0, 0)
+    # The parent alone answers Ctrl-C: it ends this group with SIGTERM, which must unwind so that solvers are reaped.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        done = run_here(job, _PipeProgress(pipe))
+        try:
+            pipe.send(done)
+        except (TypeError, AttributeError, ValueError) as problem:
+            pipe.send(Done(job.name, (), done.seconds, f"internal error: a verdict cannot be sent between processes ({problem})"))
+    except BrokenPipeError:
+        os._exit(1)
+
+
+def _run_forked(jobs: Sequence[Job], progress: Progress, workers: int) -> Iterator[Done]:
+    waiting = list(jobs)
+    running: dict[Connection, tuple[Job, BaseProcess, float]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                pipe, process = _start(waiting[0])
+                running[pipe] = (waiting.pop(0), process, time.perf_counter())
+            for ready in cast("list[Connection]", wait(list(running))):
+                job, process, started = running[ready]
+                done = _receive(ready, job, process, started, progress)
+                if done is not None:
+                    del running[ready]
+                    ready.close()
+                    process.join()
+                    yield done
+    finally:
+        _end([process for _, process, _ in running.values()])
+
+
+def _start(job: Job) -> tuple[Connection, BaseProcess]:
+    context = get_context("fork")
+    mine, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_child, args=(job, theirs), name=f"turnproof {job.name}")
+    process.start()
+    theirs.close()
+    with contextlib.suppress(OSError):
+        os.setpgid(cast(int, process.pid), cast(int, process.pid))
+    return mine, process
+
+
+def _receive(pipe: Connection, job: Job, process: BaseProcess, started: float, progress: Progress) -> Done | None:
+    try:
+        message: Any = pipe.recv()
+    except EOFError:
+        process.join()
+        return Done(job.name, (), time.perf_counter() - started, f"its process {_ending(process.exitcode)} before it had an answer")
+    if isinstance(message, Done):
+        return message
+    progress.say(*message)
+    return None
+
+
+def _ending(status: int | None) -> str:
+    if status == -signal.SIGKILL:
+        return "was killed (out of memory?)"
+    if status is not None and status < 0:
+        return f"died of {signal.Signals(-status).name}"
+    return f"ended with status {status}"
+
+
+def _end(processes: Sequence[BaseProcess]) -> None:
+    for sent in (signal.SIGTERM, signal.SIGKILL):
+        for process in processes:
+            if process.is_alive():
+                with contextlib.suppress(OSError):
+                    os.killpg(cast(int, process.pid), sent)
+        deadline = time.monotonic() + GRACE_S
+        for process in processes:
+            process.join(max(0.0, deadline - time.monotonic()))
