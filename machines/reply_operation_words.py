@@ -10,7 +10,6 @@ from attrs import frozen
 from turnproof.machines.kernel import NOBODY, Counter, Opaque, PauseTimer, ResumeTimer, StartTimer, StopTimer, Token
 
 
-
 class Phase(Enum):
     """Where a reply is. There is no finalizing phase: that is ``frozen`` without a result."""
 
@@ -21,6 +20,7 @@ class Phase(Enum):
     WAITING_FOR_LANE = "waiting_for_global_lane"
     """Waits for process-wide capacity; healthy."""
     COMPACTING = "preflight_compacting"
+    """Compacts the conversation before the run."""
     FLUSHING = "memory_flushing"
     RUNNING = "running"
     """The backend runs or is about to attach."""
@@ -42,6 +42,8 @@ class Result(Enum):
     ABORTED_BY_USER = "aborted:aborted_by_user"
     ABORTED_FOR_RESTART = "aborted:aborted_for_restart"
     ABORTED_FOR_SUPERSESSION = "aborted:aborted_for_supersession"
+    ABORTED_FOR_STUCK_RECOVERY = "aborted:aborted_for_stuck_recovery"
+    """Two withdrawn proposals ended the whole reply so; no row of the target does."""
 
 
 class FailureCode(Enum):
@@ -165,19 +167,23 @@ class PhaseEntered:
 
 
 @frozen
-class MaintenanceWaitBegan: ...
+class MaintenanceWaitBegan:
+    """The reply waits for earlier maintenance of its session."""
 
 
 @frozen
-class MaintenanceWaitEnded: ...
+class MaintenanceWaitEnded:
+    """That maintenance is done."""
 
 
 @frozen
-class LaneWaitBegan: ...
+class LaneWaitBegan:
+    """The reply waits for process-wide capacity."""
 
 
 @frozen
-class LaneWaitEnded: ...
+class LaneWaitEnded:
+    """It got its lane."""
 
 
 @frozen
@@ -186,7 +192,8 @@ class OwnedWaitBegan:
 
 
 @frozen
-class OwnedWaitEnded: ...
+class OwnedWaitEnded:
+    """The human, or the runtime, has answered."""
 
 
 @frozen
@@ -198,6 +205,8 @@ class BackendAttached:
 
 @frozen
 class BackendDetached:
+    """An attempt ended and let go of the reply."""
+
     backend: Annotated[str, Token]
 
 
@@ -209,7 +218,8 @@ class ConsentReported:
 
 
 @frozen
-class ActivityRecorded: ...
+class ActivityRecorded:
+    """The run gave a sign of life."""
 
 
 @frozen
@@ -233,6 +243,8 @@ class OutcomeCommitted:
 
 @frozen
 class AbortRequested:
+    """A person, or a restart of the process, asks to abort the reply."""
+
     reason: AbortReason
 
 
@@ -278,11 +290,13 @@ class Failed:
 
 
 @frozen
-class RetainFailureRequested: ...
+class RetainFailureRequested:
+    """The owner wants to keep the slot if it fails, until it completes."""
 
 
 @frozen
-class RetainUntilCompleteRequested: ...
+class RetainUntilCompleteRequested:
+    """The owner wants to keep the slot through an early abort, until it completes."""
 
 
 @frozen
@@ -304,15 +318,18 @@ class SteerRequested:
 
 
 @frozen
-class SettleExpired: ...
+class SettleExpired:
+    """The settle timer fired."""
 
 
 @frozen
-class LeaseExpired: ...
+class LeaseExpired:
+    """The finalization lease ran out."""
 
 
 @frozen
-class WindowExpired: ...
+class WindowExpired:
+    """The recovery window ran out."""
 
 
 Event = (
@@ -364,6 +381,8 @@ class AbortSignal:
 
 @frozen
 class CancelBackend:
+    """Tell this attempt to stop, and why."""
+
     backend: Annotated[str, Token]
     reason: CancelReason
 

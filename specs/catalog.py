@@ -9,6 +9,6 @@ from turnproof.specs.language import Spec
 
 def specifications() -> Mapping[str, Spec]:
     """Name of the machine -> its specification."""
-    from turnproof.specs import reply_operation
+    from turnproof.specs.reply_operation import SPEC as REPLY_OPERATION
 
-    return {spec.machine.name: spec for spec in (reply_operation.SPEC,)}
+    return {spec.machine.name: spec for spec in (REPLY_OPERATION,)}

@@ -219,7 +219,8 @@ def counting(name: str, bound: int, what: int) -> tuple[History, int]:
     now = symbol(cast(Any, cls))
     so_far = getattr(now, name)
     rules = tuple(
-        ((so_far == n) & (what == k) if n + k <= bound else (so_far == n) & (what >= k), attrs.evolve(cast(Any, now), **{name: min(n + k, bound + 1)}))
+        ((so_far == n) & (what == k) if n + k <= bound else (so_far == n)
+            & (what >= k), attrs.evolve(cast(Any, now), **{name: min(n + k, bound + 1)}))
         for n in range(bound + 1)
         for k in range(1, bound + 2 - n)
     )

@@ -5,10 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter as Tally
 from collections.abc import Iterator
-from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
-
-import attrs
 
 from turnproof.machines.kernel.domain import Field, Kind, TableError, fields_of
 from turnproof.machines.kernel.formula import Formula, OnlyIf, Variable, nodes, show, variables

@@ -107,7 +107,7 @@ class Machine(Generic[S, E, F]):
         first: Sequence[Row[S, F]] = (),
     ) -> Machine[S, E, F]:
         """The same machine with rows replaced, dropped, or put before all others. Unknown row names raise ``KeyError``."""
-        changes: dict[str, tuple[Row[S, F], ...]] = {d: () for d in drop}
+        changes: dict[str, tuple[Row[S, F], ...]] = dict.fromkeys(drop, ())
         for key, new in (replace or {}).items():
             changes[key] = (new,) if isinstance(new, Row) else tuple(new)
         for key in changes:

@@ -84,7 +84,7 @@ class Writer:
         # A variant of a machine may share its name; the entry of the newest one is the one shown.
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
         space: dict[str, Any] = dict(self.names.table)
-        exec(compile(text, filename, "exec"), space)  # noqa: S102 - the text is written above from a validated table
+        exec(compile(text, filename, "exec"), space)
         return {event: space[f"step_{event.__name__}"] for event in events}
 
     def function(self, event: type) -> str:
@@ -173,8 +173,6 @@ def _read_by(row: Row[Any, Any]) -> frozenset[Variable]:
     if row.data is not None:
         for f in attrs.fields(cast(Any, type(row.data))):
             node = getattr(row.data, f.name)
-            if not (isinstance(node, Formula) and node.op == "var"):
-                found |= variables(node)
-            elif cast(Variable, node.args[0]).name != f.name:
+            if not (isinstance(node, Formula) and node.op == "var") or cast(Variable, node.args[0]).name != f.name:
                 found |= variables(node)
     return found

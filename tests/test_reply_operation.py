@@ -1,0 +1,72 @@
+"""What no property of a state or a step can say about the reply operation."""
+
+from __future__ import annotations
+
+from typing import cast, get_args
+
+import attrs
+import pytest
+
+from turnproof.machines.kernel import HOLE, Ignored, Refused, Row, Taken, conjuncts, formula, named
+from turnproof.machines.reply_operation import MACHINE, Effect, Event, ReplyOperation, abortable
+from turnproof.specs.reply_operation import SPEC
+
+
+@pytest.fixture(scope="module")
+def reachable() -> list[ReplyOperation]:
+    """Every state within the bounds of the specification, found by the interpreter alone."""
+    events = MACHINE.all_events(tokens=1)
+    seen: dict[ReplyOperation, None] = {MACHINE.initial: None}
+    queue = [MACHINE.initial]
+    for state in queue:
+        for event in events:
+            answer = MACHINE.step(state, event)
+            if isinstance(answer, Taken) and answer.state.owner_barriers <= 1 and answer.state not in seen:
+                seen[answer.state] = None
+                queue.append(answer.state)
+    return queue
+
+
+def test_step_is_total_and_deterministic(reachable: list[ReplyOperation]) -> None:
+    """R-REPLY-29: the same state and event give the same answer again, some row answers, and nothing handed in is changed."""
+    assert len(reachable) > 1_000
+    for state in reachable:
+        before = attrs.asdict(state)
+        for event in MACHINE.all_events(tokens=1):
+            answer = MACHINE.step(state, event)
+            assert answer == MACHINE.step(state, event)
+            assert isinstance(answer, (Taken, Ignored, Refused))
+            assert answer.row is not HOLE
+        assert attrs.asdict(state) == before
+
+
+def accepts_an_abort(row: Row[ReplyOperation, Effect]) -> bool:
+    """Whether the row aborts, supersedes or recovers a reply that has no result and is not committed."""
+    return row.answer == "taken" and row.event.__name__ in ("AbortRequested", "SupersedeRequested", "RecoveryRequested") and "finalizing" not in row.name
+
+
+def reads(row: Row[ReplyOperation, Effect], rule: object) -> bool:
+    """Whether the guard has this very formula as a conjunct, not a copy of it."""
+    return row.guard is not None and any(part is rule for part in conjuncts(row.guard))
+
+
+def test_there_is_one_abort_rule() -> None:
+    """R-REPLY-10: every accepting row reads the one formula ``abortable`` itself."""
+    rows = [row for row in MACHINE.rows if accepts_an_abort(row)]
+    assert {row.event.__name__ for row in rows} == {"AbortRequested", "SupersedeRequested", "RecoveryRequested"}
+    assert all(reads(row, abortable) for row in rows)
+
+
+def test_a_copy_of_the_abort_rule_would_be_seen() -> None:
+    body = formula(abortable, "the rule").args[1]
+    copy = attrs.evolve(MACHINE.row("RecoveryRequested/accepted"), when=named("abortable", cast(bool, body)))
+    assert not reads(copy, abortable)
+
+
+def test_every_event_class_is_explored() -> None:
+    assert {type(e) for e in MACHINE.all_events()} == set(MACHINE.events)
+    assert get_args(Event) == MACHINE.events
+
+
+def test_every_requirement_is_discharged() -> None:
+    assert SPEC.undischarged() == ()
