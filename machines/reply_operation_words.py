@@ -286,6 +286,8 @@ class BarrierSettled:
 
 @frozen
 class Failed:
+    """The owner gave up, and says why."""
+
     code: FailureCode
 
 
@@ -333,37 +335,12 @@ class WindowExpired:
 
 
 Event = (
-    PhaseEntered
-    | MaintenanceWaitBegan
-    | MaintenanceWaitEnded
-    | LaneWaitBegan
-    | LaneWaitEnded
-    | OwnedWaitBegan
-    | OwnedWaitEnded
-    | BackendAttached
-    | BackendDetached
-    | ConsentReported
-    | ActivityRecorded
-    | WorkBegan
-    | WorkEnded
-    | OutcomeCommitted
-    | AbortRequested
-    | UpstreamAborted
-    | SupersedeRequested
-    | RecoveryRequested
-    | ExpiryRequested
-    | Completed
-    | BarrierSettled
-    | Failed
-    | RetainFailureRequested
-    | RetainUntilCompleteRequested
-    | ForceCleared
-    | Evicted
-    | SteerRequested
-    | SettleExpired
-    | LeaseExpired
-    | WindowExpired
-)
+    PhaseEntered | MaintenanceWaitBegan | MaintenanceWaitEnded | LaneWaitBegan | LaneWaitEnded | OwnedWaitBegan | OwnedWaitEnded
+    | BackendAttached | BackendDetached | ConsentReported | ActivityRecorded | WorkBegan | WorkEnded | OutcomeCommitted
+    | AbortRequested | UpstreamAborted | SupersedeRequested | RecoveryRequested | ExpiryRequested | Completed | BarrierSettled
+    | Failed | RetainFailureRequested | RetainUntilCompleteRequested | ForceCleared | Evicted | SteerRequested | SettleExpired
+    | LeaseExpired | WindowExpired
+)  # fmt: skip
 
 
 # ── effects: what the shell must do ──

@@ -77,6 +77,7 @@ class Emitted(Variable):
         return f"emitted {self.owner.__name__}({inside})"
 
     def inner(self) -> tuple[object, ...]:
+        """The field values of the pattern."""
         return tuple(v for _, v in self.fields)
 
 
@@ -219,15 +220,19 @@ def counting(name: str, bound: int, what: int) -> tuple[History, int]:
     now = symbol(cast(Any, cls))
     so_far = getattr(now, name)
     rules = tuple(
-        ((so_far == n) & (what == k) if n + k <= bound else (so_far == n)
-            & (what >= k), attrs.evolve(cast(Any, now), **{name: min(n + k, bound + 1)}))
+        (
+            (so_far == n) & (what == k) if n + k <= bound else (so_far == n) & (what >= k),
+            attrs.evolve(cast(Any, now), **{name: min(n + k, bound + 1)}),
+        )
         for n in range(bound + 1)
         for k in range(1, bound + 2 - n)
     )
     return History(cls(), now, rules), cast(int, so_far)
 
 
-def at_most(limit: int, what: int, name: str, *, variable: str, requirements: str | Sequence[str], harm: str = "") -> tuple[Always, History]:
+def at_most(
+    limit: int, what: int, name: str, *, variable: str, requirements: str | Sequence[str], harm: str = ""
+) -> tuple[Always, History]:
     """No run emits ``what`` (a :func:`count`) more than ``limit`` times. ``variable`` names the counter in reports."""
     history, so_far = counting(variable, limit, what)
     return Always(name, so_far <= limit, requirements=requirements, harm=harm), history

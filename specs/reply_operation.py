@@ -9,8 +9,8 @@ from __future__ import annotations
 from attrs import evolve, frozen
 
 from turnproof.machines.kernel import NOBODY, StartTimer, StopTimer, implies, named, not_, one_of, symbol
-from turnproof.machines.reply_operation import (
-    MACHINE,
+from turnproof.machines.reply_operation import MACHINE, abort, attached, expiry, now, steer
+from turnproof.machines.reply_operation_words import (
     PRE_BACKEND,
     WAITS,
     AbortReason,
@@ -48,11 +48,6 @@ from turnproof.machines.reply_operation import (
     WindowExpired,
     WorkBegan,
     WorkEnded,
-    abort,
-    attached,
-    expiry,
-    now,
-    steer,
 )
 from turnproof.specs.language import (
     Always,

@@ -14,6 +14,17 @@ from turnproof.machines.reply_operation import (
     ABORTED,
     FAILED,
     MACHINE,
+    abort,
+    abortable,
+    attended,
+    cancel,
+    ending,
+    expiry,
+    failed,
+    now,
+    pending,
+)
+from turnproof.machines.reply_operation_words import (
     AbortReason,
     AbortSignal,
     CancelReason,
@@ -26,17 +37,9 @@ from turnproof.machines.reply_operation import (
     Result,
     Timer,
     UpstreamAborted,
-    abort,
-    abortable,
-    attended,
-    cancel,
-    ending,
-    expiry,
-    failed,
-    now,
-    pending,
 )
 from turnproof.specs.language import Variant
+from turnproof.specs.reply_operation_shipped import VARIANT as SHIPPED
 
 R = Row[ReplyOperation, Effect]
 
@@ -69,8 +72,15 @@ E0_ABORT = MACHINE.variant(
 
 E0_UPSTREAM = MACHINE.variant(
     "reply_operation_e0_upstream",
-    first=(R(UpstreamAborted, when=not_(now.signal_aborted), data=evolve(now, signal_aborted=True), emit=(AbortSignal(),),
-        name="UpstreamAborted/e0"),),
+    first=(
+        R(
+            UpstreamAborted,
+            when=not_(now.signal_aborted),
+            data=evolve(now, signal_aborted=True),
+            emit=(AbortSignal(),),
+            name="UpstreamAborted/e0",
+        ),
+    ),
 )
 
 E1_HUNG_OWNER = MACHINE.variant(
@@ -145,6 +155,7 @@ UNGUARDED = MACHINE.variant(
 
 
 VARIANTS: tuple[Variant, ...] = (
+    SHIPPED,
     Variant(machine=E0_ABORT, violates={SETTLES: 1, MIRRORS: 2, REFUSES_ENDED: 2, RELEASED: 1},
             about="E0 (April to June 2026): no abort guard, no frozen bit, no settle timer. A second abort rewrites the phase, signals and cancels "
                   "again; an abort after completed shows it aborted; a hung owner wedges the session (bugs B1, B9)."),

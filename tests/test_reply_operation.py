@@ -8,7 +8,8 @@ import attrs
 import pytest
 
 from turnproof.machines.kernel import HOLE, Ignored, Refused, Row, Taken, conjuncts, formula, named
-from turnproof.machines.reply_operation import MACHINE, Effect, Event, ReplyOperation, abortable
+from turnproof.machines.reply_operation import MACHINE, abortable
+from turnproof.machines.reply_operation_words import Effect, Event, ReplyOperation
 from turnproof.specs.reply_operation import SPEC
 
 
@@ -42,7 +43,11 @@ def test_step_is_total_and_deterministic(reachable: list[ReplyOperation]) -> Non
 
 def accepts_an_abort(row: Row[ReplyOperation, Effect]) -> bool:
     """Whether the row aborts, supersedes or recovers a reply that has no result and is not committed."""
-    return row.answer == "taken" and row.event.__name__ in ("AbortRequested", "SupersedeRequested", "RecoveryRequested") and "finalizing" not in row.name
+    return (
+        row.answer == "taken"
+        and row.event.__name__ in ("AbortRequested", "SupersedeRequested", "RecoveryRequested")
+        and "finalizing" not in row.name
+    )
 
 
 def reads(row: Row[ReplyOperation, Effect], rule: object) -> bool:

@@ -110,7 +110,9 @@ class Field:
             return "one of " + ", ".join(str(m.value) for m in cast(type[Enum], self.base))
         if self.kind is Kind.RANGE:
             return f"an integer from {self.lo} to {self.hi}"
-        return {Kind.BOOL: "true or false", Kind.COUNTER: "an integer of 0 or more", Kind.TOKEN: "a text"}.get(self.kind, f"a {self.base.__name__}")
+        return {Kind.BOOL: "true or false", Kind.COUNTER: "an integer of 0 or more", Kind.TOKEN: "a text"}.get(
+            self.kind, f"a {self.base.__name__}"
+        )
 
 
 def token_names(count: int) -> tuple[str, ...]:

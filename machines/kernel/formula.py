@@ -155,7 +155,9 @@ def formula(value: object, what: str) -> Formula:
     if isinstance(value, Formula):
         return value
     if isinstance(value, bool):
-        raise TypeError(f"{what} is the constant {value}: it was evaluated in Python. Compare with ==, never with `is`; write one_of() for `in`.")
+        raise TypeError(
+            f"{what} is the constant {value}: it was evaluated in Python. Compare with ==, never with `is`; write one_of() for `in`."
+        )
     raise TypeError(f"{what} is {value!r}, not a formula over symbol(...)")
 
 
@@ -166,7 +168,9 @@ def not_(operand: bool) -> bool:
 
 def implies(antecedent: bool, consequent: bool) -> bool:
     """``antecedent`` implies ``consequent``."""
-    return cast(bool, Formula("implies", (formula(antecedent, "the antecedent of implies()"), formula(consequent, "the consequent of implies()"))))
+    return cast(
+        bool, Formula("implies", (formula(antecedent, "the antecedent of implies()"), formula(consequent, "the consequent of implies()")))
+    )
 
 
 def one_of(field: T, *values: T) -> bool:
@@ -288,7 +292,11 @@ def show(node: object, *, outer: bool = True) -> str:
     if node.op == "eq" and node.args[1] is True:
         return show(node.args[0], outer=outer)
     known = OPERATORS.get(node.op, node.op)
-    text = f" {known} ".join(show(arg, outer=_same(node, arg)) for arg in node.args) if len(node.args) > 1 else f"{known}({show(node.args[0]) if node.args else ''})"
+    text = (
+        f" {known} ".join(show(arg, outer=_same(node, arg)) for arg in node.args)
+        if len(node.args) > 1
+        else f"{known}({show(node.args[0]) if node.args else ''})"
+    )
     return text if outer or node.op in ("eq", "ne", "lt", "le", "gt", "ge") else f"({text})"
 
 

@@ -91,7 +91,10 @@ class Writer:
         """The source of one event's function."""
         mine = [row for row in self.rows if row.event is event]
         lines = [f"def step_{event.__name__}(s, e):"]
-        used = sorted({v.name for row in mine for v in _read_by(row) if v.owner is self.state} | ({self.phase} if any(r.phases for r in mine) else set()))
+        used = sorted(
+            {v.name for row in mine for v in _read_by(row) if v.owner is self.state}
+            | ({self.phase} if any(r.phases for r in mine) else set())
+        )
         lines += [f"    {name} = s.{name}" for name in used]
         for row in mine:
             test = self.test(row)
