@@ -2,7 +2,7 @@
 
 What it is. One operation is one reply turn for one session key. The *owner* began it and must end it (``Completed`` or
 ``Failed``). At most one *backend*, the running attempt, is attached at a time; several may attach one after another (retry,
-profile rotation, fallback model). A registry (``reply_registry``) keeps at most one operation per key in the key's *slot*.
+profile rotation, fallback model). A registry (``reply_slot``) keeps at most one operation per key in the key's *slot*.
 
 Which runtime. OpenClaw's ``src/auto-reply/reply/reply-run-registry`` at its newest known state (``reply-run-registry.state.ts``
 @07862b23, ``.contracts.ts`` @04d3867c, ``reply-run-finalization-lease.ts`` @37e8569c), plus the cancellation of a stuck attempt
@@ -17,7 +17,7 @@ What it promises.
   2. A committed outcome (``frozen``, no result yet) is never killed by an abort or a recovery.
   3. A stuck attempt is cancelled once, by name (``stuck_recovery``), and the reply lives on for a bounded window.
 
-Not modelled: the identity of keys and sessions, waiters and barriers of the next turn (``reply_registry``); when evidence counts
+Not modelled: the identity of keys and sessions, waiters and barriers of the next turn (``reply_slot``); when evidence counts
 as stale and when a probe throws (the shell decides and reports it as an event); callbacks after release; E3's bookkeeping bits
 ``executionStarted`` and ``terminalRecovery``, which no guard of the operation reads.
 
@@ -73,11 +73,13 @@ from turnproof.machines.reply_operation_words import (
     Failed,
     FailureCode,
     ForceCleared,
+    KeyChangeRequested,
     LaneWaitBegan,
     LaneWaitEnded,
     LeaseExpired,
     MaintenanceWaitBegan,
     MaintenanceWaitEnded,
+    MoveToKey,
     OutcomeCommitted,
     OwnedWaitBegan,
     OwnedWaitEnded,
@@ -89,6 +91,8 @@ from turnproof.machines.reply_operation_words import (
     Result,
     RetainFailureRequested,
     RetainUntilCompleteRequested,
+    RotateSession,
+    SessionRotationRequested,
     SettleExpired,
     SettleOwner,
     StampActivity,
@@ -120,6 +124,7 @@ entered, attached, detached = symbol(PhaseEntered), symbol(BackendAttached), sym
 probed, began, ended = symbol(ConsentReported), symbol(WorkBegan), symbol(WorkEnded)
 abort, upstream, expiry = symbol(AbortRequested), symbol(UpstreamAborted), symbol(ExpiryRequested)
 completed, failed, steer = symbol(Completed), symbol(Failed), symbol(SteerRequested)
+rotation, move = symbol(SessionRotationRequested), symbol(KeyChangeRequested)
 
 pending = named("pending", now.result == Result.NONE)
 finalizing = named("finalizing", (now.result == Result.NONE) & now.frozen)
@@ -325,6 +330,17 @@ ROWS: tuple[Row[ReplyOperation, Effect], ...] = (
         name="ExpiryRequested/accepted",
         emit=(stop_window, stop_lease, detach_upstream, cancel(CancelReason.SUPERSEDED), AbortSignal(), StartTimer(Timer.SETTLE)),
         because="The slot stays until the owner is done or a minute has passed: its backend may still write this session (R-REPLY-16)."),
+
+    # ── another session id, another key ──
+    Row(rotation, when=not_(pending), ignore="the reply has its result"),
+    Row(rotation, when=rotation.unchanged, ignore="the session has this id already", name="SessionRotationRequested/unchanged"),
+    Row(rotation, when=rotation.owned_by_another_key, refuse="the id belongs to another key", name="SessionRotationRequested/owned"),
+    Row(SessionRotationRequested, emit=(RotateSession(),)),
+    Row(move, at=QUEUED, when=pending & not_(move.target_occupied) & not_(move.target_fenced), emit=(MoveToKey(),)),
+    Row(move, at=QUEUED, when=pending & move.target_occupied, refuse="the other key already has an active operation",
+        name="KeyChangeRequested/occupied"),
+    Row(move, at=QUEUED, when=pending, refuse="a predecessor's cleanup keeps the other key fenced", name="KeyChangeRequested/fenced"),
+    Row(KeyChangeRequested, refuse="an operation changes its key only while it is queued"),
 
     # ── the owner ends it ──
     Row(RetainFailureRequested, when=now.released, ignore="the slot is given up"),

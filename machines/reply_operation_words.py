@@ -320,6 +320,23 @@ class SteerRequested:
 
 
 @frozen
+class SessionRotationRequested:
+    """The session goes on under a new id. The registry reports whether the id is new and whose it is."""
+
+    unchanged: bool
+    owned_by_another_key: bool
+
+
+@frozen
+class KeyChangeRequested:
+    """The reply belongs to another session key. The registry reports the slot of that key."""
+
+    target_occupied: bool
+    target_fenced: bool
+    """A predecessor's cleanup still keeps the next operation of that key out."""
+
+
+@frozen
 class SettleExpired:
     """The settle timer fired."""
 
@@ -338,8 +355,8 @@ Event = (
     PhaseEntered | MaintenanceWaitBegan | MaintenanceWaitEnded | LaneWaitBegan | LaneWaitEnded | OwnedWaitBegan | OwnedWaitEnded
     | BackendAttached | BackendDetached | ConsentReported | ActivityRecorded | WorkBegan | WorkEnded | OutcomeCommitted
     | AbortRequested | UpstreamAborted | SupersedeRequested | RecoveryRequested | ExpiryRequested | Completed | BarrierSettled
-    | Failed | RetainFailureRequested | RetainUntilCompleteRequested | ForceCleared | Evicted | SteerRequested | SettleExpired
-    | LeaseExpired | WindowExpired
+    | Failed | RetainFailureRequested | RetainUntilCompleteRequested | ForceCleared | Evicted | SteerRequested
+    | SessionRotationRequested | KeyChangeRequested | SettleExpired | LeaseExpired | WindowExpired
 )  # fmt: skip
 
 
@@ -380,6 +397,16 @@ class DeliverSteer:
 
 
 @frozen
+class RotateSession:
+    """Map the new session id; the old one stays as an alias for those who wait."""
+
+
+@frozen
+class MoveToKey:
+    """Move the slot and its aliases; whoever waits for the old key wakes."""
+
+
+@frozen
 class SettleOwner:
     """Tell whoever waits for the owner that it is really done."""
 
@@ -391,6 +418,8 @@ Effect = (
     | Release
     | StampActivity
     | DeliverSteer
+    | RotateSession
+    | MoveToKey
     | SettleOwner
     | StartTimer
     | StopTimer

@@ -9,7 +9,7 @@ from __future__ import annotations
 from attrs import evolve, frozen
 
 from turnproof.machines.kernel import NOBODY, StartTimer, StopTimer, implies, named, not_, one_of, symbol
-from turnproof.machines.reply_operation import MACHINE, abort, attached, expiry, now, steer
+from turnproof.machines.reply_operation import MACHINE, abort, attached, expiry, move, now, rotation, steer
 from turnproof.machines.reply_operation_words import (
     PRE_BACKEND,
     WAITS,
@@ -29,7 +29,9 @@ from turnproof.machines.reply_operation_words import (
     ExpiryRequested,
     Failed,
     ForceCleared,
+    KeyChangeRequested,
     LeaseExpired,
+    MoveToKey,
     OutcomeCommitted,
     Phase,
     PhaseEntered,
@@ -37,6 +39,8 @@ from turnproof.machines.reply_operation_words import (
     Release,
     ReplyOperation,
     Result,
+    RotateSession,
+    SessionRotationRequested,
     SettleExpired,
     SettleOwner,
     StampActivity,
@@ -282,6 +286,14 @@ OWNER_PROPERTIES: tuple[Property, ...] = (
     Sometimes("an owner waits for two barriers", now.owner_barriers == 2, requirements="R-REPLY-27"),
     Step("force clear, eviction and timers do not settle the owner", requirements="R-REPLY-27", holds=
          implies(on(ForceCleared, Evicted, SettleExpired, LeaseExpired, Failed), not_(emits(SettleOwner)))),
+    Step("a session id another key owns is never taken", requirements="R-REPLY-25", holds=
+         implies(emits(RotateSession), on(SessionRotationRequested) & not_(rotation.owned_by_another_key) & pending),
+         harm="two keys share a session, and each wakes the other's waiters"),
+    Step("an operation changes its key only while queued, to a free key", requirements="R-REPLY-25", holds=
+         implies(emits(MoveToKey), on(KeyChangeRequested) & pending & (now.phase == Phase.QUEUED)
+                 & not_(move.target_occupied) & not_(move.target_fenced))),
+    Step("a free new id is accepted from a pending reply", requirements="R-REPLY-25", holds=
+         implies(on(SessionRotationRequested) & pending & not_(rotation.owned_by_another_key) & not_(rotation.unchanged), emits(RotateSession))),
     Step("completing releases", requirements="R-REPLY-4", holds=implies(on(Completed), then.released)),
     Step("steering needs a running reply, an accepting backend and fresh evidence", requirements="R-REPLY-28", holds=
          implies(emits(DeliverSteer), on(SteerRequested) & (now.phase == Phase.RUNNING) & attended & steer.backend_accepts
