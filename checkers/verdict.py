@@ -56,11 +56,17 @@ class StoryStep:
     effects: tuple[str, ...]
     code: str
     """The event as a Python expression, for the pasteable test."""
+    state: tuple[tuple[str, str | int | bool], ...] = ()
+    """Every field after the step, history variables included."""
 
 
 @attrs.frozen
 class Story:
-    """A counterexample as a person reads it. ``loop_from`` is the number of the first step of "and then for ever:", 0 if it is finite."""
+    """A counterexample as a person reads it.
+
+    ``loop_from`` is the number of the first step of "and then for ever:", 0 if it is finite. If it is one more than there are
+    steps, nothing happens any more, for ever.
+    """
 
     machine: str
     initial: str
@@ -69,7 +75,13 @@ class Story:
     """The sentence that broke, with its requirement ids and the harm."""
     loop_from: int = 0
     module: str = ""
-    """Import path of the machine, for the pasteable test."""
+    """Import path of the specification, for the pasteable test; empty if it stands in no module."""
+    start: tuple[tuple[str, str | int | bool], ...] = ()
+    """Every field before the first step, history variables included."""
+    setup: tuple[str, ...] = ()
+    """Lines of Python that import what the test needs and bind ``run``."""
+    claim: str = ""
+    """The line of Python that fails as long as this run breaks the sentence."""
 
     @property
     def length(self) -> int:
@@ -92,6 +104,9 @@ class Verdict:
     detail: str = ""
     """Why it is violated or undetermined; empty if it holds."""
     story: Story | None = None
+    """The shortest counterexample; for a variant, the run on which it fails as it should."""
+    others: tuple[Story, ...] = ()
+    """The same failure by other routes, one for each row that breaks it, shortest first."""
     seconds: float = 0.0
 
 

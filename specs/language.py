@@ -8,6 +8,7 @@ A property is checked by every engine that can read it; engines know this file a
 | :class:`Step` | holds of every step: state before, event, answer, effects, state after (an action property of TLA+) | explicit, symbolic |
 | :class:`Sometimes` | some reachable state, or some step, satisfies it; a specification that checks nothing fails here | explicit |
 | :class:`LeadsTo` | whenever the first holds, the second holds then or later, under the stated fairness | explicit |
+| :class:`EventuallyAlways` | from some moment on it holds for ever, under the stated fairness | explicit |
 
 ``never``, ``refuses`` and ``at_most`` are sugar for these. A history variable records what already happened where the state
 itself does not say (Abadi and Lamport, "The existence of refinement mappings", 1991).
@@ -71,6 +72,10 @@ class Emitted(Variable):
     """How many effects of class ``owner`` the step emits whose fields equal ``fields`` (constants or formulas over the step)."""
 
     fields: tuple[tuple[str, object], ...] = ()
+
+    # Two patterns of one class differ in their fields, which hold formulas and so cannot be compared: each is equal to itself alone.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __str__(self) -> str:
         inside = ", ".join(f"{n}={v.name.lower() if isinstance(v, Enum) else v}" for n, v in self.fields)
@@ -167,9 +172,11 @@ class Sometimes(Property):
 
 @attrs.frozen(eq=False)
 class Fair:
-    """A fairness assumption: where ``enabled`` holds, a step that satisfies ``taken`` happens at last.
+    """A fairness assumption: where ``enabled`` (over the state) holds, a step that satisfies ``taken`` happens at last.
 
-    Weak (the default): if enabled from some point on for ever. Strong: if enabled again and again.
+    Weak (the default): if enabled from some point on for ever. Strong: if enabled again and again. A step that changes no
+    state and emits nothing is no step taken, as in TLA+; nor is one that is ignored or refused, unless ``taken`` asks for it by
+    :func:`ignored` or :func:`refused`.
     """
 
     name: str
@@ -184,6 +191,14 @@ class LeadsTo(Property):
 
     first: bool = attrs.field(kw_only=False)
     then: bool = attrs.field(kw_only=False)
+    fairness: tuple[Fair, ...] = ()
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class EventuallyAlways(Property):
+    """On every run that satisfies ``fairness``, ``holds`` (over the state and history variables) is true from some moment on for ever."""
+
+    holds: bool = attrs.field(kw_only=False)
     fairness: tuple[Fair, ...] = ()
 
 
@@ -274,6 +289,10 @@ class Spec:
     """Fresh identities explored."""
     counter: int = 2
     """Bound of counters when explored."""
+    discipline: Mapping[Enum, tuple[str, ...]] = attrs.field(factory=dict)
+    """Timer -> ids of the requirements that its discipline (armed where the state says so, never twice) discharges."""
+    actors: Mapping[type, str] = attrs.field(factory=dict)
+    """Event class -> who sends it, for stories. A timer sends its expiry; whatever is not named comes from the environment."""
 
     def __attrs_post_init__(self) -> None:
         seen: set[str] = set()
@@ -284,12 +303,13 @@ class Spec:
             for rid in prop.requirements:
                 if rid not in self.requirements:
                     raise TableError(f"property {prop.name!r} names {rid}, which is no requirement of this specification")
-            if isinstance(prop, (Always, Step, Sometimes)):
+            if isinstance(prop, (Always, Step, Sometimes, EventuallyAlways)):
                 formula(prop.holds, f"property {prop.name!r}")
         if not self.properties:
             raise TableError(f"the specification of {self.machine.name} checks nothing: it has no property")
 
     def undischarged(self) -> tuple[str, ...]:
-        """Requirements with neither a property, nor a named test, nor a system that discharges them."""
+        """Requirements with neither a property, nor a timer's discipline, nor a named test, nor a system that discharges them."""
         covered = {rid for prop in self.properties for rid in prop.requirements} | set(self.tests) | set(self.elsewhere)
+        covered |= {rid for ids in self.discipline.values() for rid in ids}
         return tuple(rid for rid in self.requirements if rid not in covered)
