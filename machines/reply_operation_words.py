@@ -412,17 +412,6 @@ class SettleOwner:
 
 
 Effect = (
-    DetachUpstream
-    | AbortSignal
-    | CancelBackend
-    | Release
-    | StampActivity
-    | DeliverSteer
-    | RotateSession
-    | MoveToKey
-    | SettleOwner
-    | StartTimer
-    | StopTimer
-    | PauseTimer
-    | ResumeTimer
-)
+    DetachUpstream | AbortSignal | CancelBackend | Release | StampActivity | DeliverSteer | RotateSession | MoveToKey | SettleOwner
+    | StartTimer | StopTimer | PauseTimer | ResumeTimer
+)  # fmt: skip

@@ -10,5 +10,8 @@ from turnproof.specs.language import Spec
 def specifications() -> Mapping[str, Spec]:
     """Name of the machine -> its specification."""
     from turnproof.specs.reply_operation import SPEC as REPLY_OPERATION
+    from turnproof.specs.reply_slot import SPEC as REPLY_SLOT
+    from turnproof.specs.reply_waiter import SPEC as REPLY_WAITER
+    from turnproof.specs.session_id import SPEC as SESSION_ID
 
-    return {spec.machine.name: spec for spec in (REPLY_OPERATION,)}
+    return {spec.machine.name: spec for spec in (REPLY_OPERATION, REPLY_SLOT, SESSION_ID, REPLY_WAITER)}

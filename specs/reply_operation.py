@@ -319,6 +319,7 @@ def _spec() -> Spec:
         tests=TESTS,
         elsewhere=ELSEWHERE,
         variants=VARIANTS,
+        discipline={Timer.SETTLE: ("R-REPLY-5",), Timer.LEASE: ("R-REPLY-18",), Timer.WINDOW: ("R-REPLY-15",)},
         tokens=2,
         counter=2,
     )

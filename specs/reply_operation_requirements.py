@@ -49,9 +49,8 @@ TESTS: Mapping[str, str] = {
 """Requirement id -> the named test that discharges what no property of a state or a step can say."""
 
 ELSEWHERE: Mapping[str, str] = {
-    "R-REPLY-2": "reply_registry",
-    "R-REPLY-6": "reply_registry",
-    "R-REPLY-7": "reply_registry",
-    "R-REPLY-25": "reply_registry",
+    "R-REPLY-2": "reply_slot",
+    "R-REPLY-6": "reply_slot",
+    "R-REPLY-7": "session_id",
 }
 """Requirement id -> the specification that discharges it."""

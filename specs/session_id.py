@@ -1,0 +1,69 @@
+"""What must hold of one session id."""
+
+from __future__ import annotations
+
+from turnproof.machines.kernel import NOBODY, Row, implies, not_, one_of
+from turnproof.machines.session_id import (
+    ALIAS,
+    CURRENT,
+    MACHINE,
+    UNKNOWN,
+    AnswerUnknown,
+    Effect,
+    ForwardWait,
+    IdBound,
+    IdReplaced,
+    OwnerReleased,
+    SessionId,
+    WaitByIdRequested,
+    bound,
+    now,
+    released,
+    replaced,
+)
+from turnproof.specs.language import Always, Property, Sometimes, Spec, Step, Variant, after, emits, on, refuses, taken
+from turnproof.specs.reply_operation_requirements import REQUIREMENTS
+
+then = after(SessionId)
+WAITS = "a wait by a current or an old id is forwarded to its operation"
+OLD_OWNER = "the release of another operation leaves the id alone"
+
+PROPERTIES: tuple[Property, ...] = (
+    Always("an id has an owner exactly while it is known", (now.phase == UNKNOWN) == (now.owner == NOBODY), requirements="R-REPLY-7"),
+    Step(WAITS, requirements="R-REPLY-7", holds=
+         implies(on(WaitByIdRequested) & one_of(now.phase, CURRENT, ALIAS), emits(ForwardWait, operation=now.owner)),
+         harm="a caller that knows the old id is told the session is idle while it runs"),
+    Step("an unknown id is answered at once", implies(on(WaitByIdRequested) & (now.phase == UNKNOWN), emits(AnswerUnknown)),
+        requirements="R-REPLY-7"),
+    Step("a replaced id stays as an alias of the same operation", requirements="R-REPLY-7", holds=
+         implies(on(IdReplaced) & taken(), (then.phase == ALIAS) & (then.owner == now.owner) & (replaced.operation == now.owner))),
+    Sometimes("a caller waits by an alias", on(WaitByIdRequested) & (now.phase == ALIAS), requirements="R-REPLY-7"),
+    refuses("an id another operation owns is not taken", IdBound, (now.owner != NOBODY) & (bound.operation != now.owner),
+        requirements="R-REPLY-25",
+            harm="two keys share a session"),
+    Step("an owner changes only from or to nobody", implies(then.owner != now.owner, (then.owner == NOBODY) | (now.owner == NOBODY)),
+        requirements="R-REPLY-25"),
+    Step(OLD_OWNER, implies(on(OwnerReleased) & (released.operation != now.owner), not_(taken())), requirements="R-REPLY-24"),
+    Step("the release of the owner forgets the id", implies(on(OwnerReleased) & (released.operation == now.owner)
+        & (now.owner != NOBODY), then.phase == UNKNOWN),
+         requirements="R-REPLY-24"),
+    refuses("an id is not bound to nobody", IdBound, bound.operation == NOBODY, requirements="R-REPLY-25"),
+)  # fmt: skip
+
+R = Row[SessionId, Effect]
+FORGETS = MACHINE.variant("session_id_forgets", replace={"IdReplaced/current": R(replaced, at=CURRENT,
+    when=replaced.operation == now.owner, to=UNKNOWN, name="IdReplaced/current")})  # fmt: skip
+UNCHECKED = MACHINE.variant("session_id_unchecked", replace={"OwnerReleased/current+alias": R(OwnerReleased, at=(CURRENT, ALIAS),
+    to=UNKNOWN, name="OwnerReleased/current+alias")})  # fmt: skip
+
+SPEC = Spec(
+    machine=MACHINE,
+    requirements={rid: REQUIREMENTS[rid] for rid in ("R-REPLY-7", "R-REPLY-24", "R-REPLY-25")},
+    properties=PROPERTIES,
+    variants=(
+        Variant(machine=FORGETS, violates={"a replaced id stays as an alias of the same operation": 2},
+                about="A rotation that deletes the old entry: whoever waits by the old id is told at once that nothing runs."),
+        Variant(machine=UNCHECKED, violates={OLD_OWNER: 2},
+                about="E0 and E1: entries are deleted whether or not they still point to the operation that goes (B11)."),
+    ),
+)  # fmt: skip

@@ -1,0 +1,462 @@
+"""The language of composed systems: machines wired together, and an environment that is written as machines too.
+
+Theory of operation
+===================
+
+A **part** is a named instance of a machine. A **wire** turns an effect of one part into an event of another. A **channel** holds
+events under way. A **spontaneous** event comes from outside whenever its guard allows. The clock keeps a ledger of the timers
+that parts start, stop, pause and resume; a running timer may expire at any time.
+
+One step of a system is one spontaneous event, one delivery from a channel, one loss, or one expiry, **run to completion**: the part handles the
+event; each of its effects, in order, becomes an event of another part, put at the end of one queue; the queue is worked off first
+in first out until it is empty. Nothing else happens in between. What is put into a channel is delivered by a later step.
+
+**Monitors** are machines that receive copies of events and effects and never answer: ground truth that no part can see.
+
+Nothing gets lost silently: an effect that nobody receives is an error unless the system says that it leaves the system
+(:class:`Absorbs`), and an event that nobody ever sends is an error unless the system says so (:class:`Unsent`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from turnproof.machines.kernel import Formula, Machine, TableError, formula, symbol
+from turnproof.machines.kernel.evaluate import environment, fill, value
+from turnproof.specs.language import Property, Said
+from turnproof.specs.system_words import NEXT, Happening, Ledger, channel_did, pending, received, sent, state, timer_is
+
+S = TypeVar("S")
+AnyMachine = Machine[Any, Any, Any]
+
+
+# ── the pieces ──
+
+
+@attrs.frozen(eq=False)
+class Part(Generic[S]):
+    """A named instance of a machine. Two parts may be instances of one machine. ``initial`` overrides the machine's own."""
+
+    name: str
+    machine: Machine[S, Any, Any]
+    initial: S | None = None
+
+    @property
+    def start(self) -> S:
+        """The state in which every run finds the part."""
+        return self.machine.initial if self.initial is None else self.initial
+
+    @property
+    def now(self) -> S:
+        """The present state, for guards and properties."""
+        return state(self.name, self.machine)
+
+    @property
+    def next(self) -> S:
+        """The state after the step, for Step properties."""
+        return symbol(self.machine.state, scope=self.name + NEXT)  # type: ignore[no-any-return]
+
+    def received(self, event: type, **fields: object) -> int:
+        """How many such events the part handled in the step, however answered."""
+        return received(self.name, event, None, **fields)
+
+    def on(self, event: type, **fields: object) -> bool:
+        """The part handled such an event in the step, however answered."""
+        return received(self.name, event, None, **fields) >= 1
+
+    def took(self, event: type, **fields: object) -> bool:
+        """The part handled such an event in the step and took it."""
+        return received(self.name, event, Said.TAKEN, **fields) >= 1
+
+    def ignored(self, event: type, **fields: object) -> bool:
+        """The part ignored such an event in the step."""
+        return received(self.name, event, Said.IGNORED, **fields) >= 1
+
+    def refused(self, event: type, **fields: object) -> bool:
+        """The part refused such an event in the step."""
+        return received(self.name, event, Said.REFUSED, **fields) >= 1
+
+    def count(self, effect: type, **fields: object) -> int:
+        """How many such effects the part emitted in the step."""
+        return sent(self.name, effect, **fields)
+
+    def emits(self, effect: type, **fields: object) -> bool:
+        """The part emitted such an effect in the step."""
+        return sent(self.name, effect, **fields) >= 1
+
+    def running(self, timer: Enum) -> bool:
+        """That timer of the part runs."""
+        return timer_is(self.name, timer, Ledger.RUNNING)
+
+    def paused(self, timer: Enum) -> bool:
+        """That timer of the part is held."""
+        return timer_is(self.name, timer, Ledger.PAUSED)
+
+
+AnyPart = Part[Any]
+
+
+@attrs.frozen
+class Switch:
+    """A named power of the environment. A report says which switches a violation needs; a run may turn any of them off."""
+
+    name: str
+    about: str = attrs.field(default="", eq=False)
+
+
+@attrs.frozen
+class Budget:
+    """At most ``limit`` times in a run, together, for everything that shares this budget."""
+
+    name: str
+    limit: int
+
+    def __attrs_post_init__(self) -> None:
+        if self.limit < 1:
+            raise TableError(
+                f"Budget({self.name!r}, {self.limit}): a budget of less than one forbids; leave the event out, or turn its switch off"
+            )
+
+
+@attrs.frozen(eq=False)
+class May:
+    """A choice of the environment: where ``when`` holds, if ``switch`` is on, within ``budget``. Each of them None: without that limit."""
+
+    when: bool | None = None
+    switch: Switch | None = None
+    budget: Budget | None = None
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Channel:
+    """Events under way to a part, at most ``capacity`` of them, first in first out. Each delivery is a step of its own, at any time later.
+
+    One event more than ``capacity`` is an error that exploration reports with its trace: bound what is sent, or make room.
+    """
+
+    name: str = attrs.field(kw_only=False)
+    to: AnyPart = attrs.field(kw_only=False)
+    capacity: int
+    when: bool | None = None
+    """Nothing is delivered where this does not hold; None: no such limit."""
+    reordered: bool = False
+    """Any event under way may be the next to arrive, not only the first."""
+    lossy: May | None = None
+    """The event that would be next to arrive may get lost instead. (Losing at the head loses any subset of a queue in the end.)"""
+    droppable: May | None = None
+    """Everything under way may get lost at once."""
+
+    @property
+    def length(self) -> int:
+        """How many events are under way."""
+        return pending(self.name)
+
+    @property
+    def delivers(self) -> bool:
+        """The step delivers from this channel."""
+        return channel_did(self.name, Happening.DELIVERED)
+
+    @property
+    def loses(self) -> bool:
+        """The step loses one event."""
+        return channel_did(self.name, Happening.LOST)
+
+    @property
+    def drops(self) -> bool:
+        """The step loses everything under way (also an empty channel can be dropped by a part's effect)."""
+        return channel_did(self.name, Happening.DROPPED)
+
+
+def _class(thing: object) -> type:
+    return thing if isinstance(thing, type) else type(thing)
+
+
+def _matches(pattern: object, where: bool | None, thing: object) -> bool:
+    return type(thing) is _class(pattern) and (where is None or bool(value(where, environment(thing))))
+
+
+@attrs.frozen(eq=False)
+class Wire:
+    """Every effect of class ``effect`` of ``source``, where ``where`` holds of its fields, becomes ``event`` at ``to``.
+
+    ``effect`` is an effect class, or ``symbol(EffectClass)`` when ``event`` or ``where`` read its fields. ``event`` is an event whose fields are
+    constants or formulas over the effect; left out, the effect itself is the event. Several wires may carry one effect: each does.
+    """
+
+    source: AnyPart
+    effect: object
+    to: AnyPart | Channel
+    event: object = None
+    where: bool | None = None
+
+    @property
+    def effect_class(self) -> type:
+        """The class of effect it carries."""
+        return _class(self.effect)
+
+    @property
+    def event_class(self) -> type:
+        """The class of event it delivers."""
+        return self.effect_class if self.event is None else _class(self.event)
+
+    @property
+    def target(self) -> AnyPart:
+        """The part that gets the event in the end."""
+        return self.to.to if isinstance(self.to, Channel) else self.to
+
+    def carries(self, effect: object) -> bool:
+        """Whether this very effect goes along this wire."""
+        return _matches(self.effect, self.where, effect)
+
+    def arrives(self, effect: object) -> object:
+        """The event that the effect becomes."""
+        return _translated(self.event, effect)
+
+    def __str__(self) -> str:
+        by = f" through {self.to.name}" if isinstance(self.to, Channel) else ""
+        return f"{self.source.name}.{self.effect_class.__name__} -> {self.target.name}.{self.event_class.__name__}{by}"
+
+
+def _translated(template: object, thing: object) -> object:
+    if template is None:
+        return thing
+    return template() if isinstance(template, type) else fill(template, environment(thing))
+
+
+@attrs.frozen(eq=False)
+class Empties:
+    """The effect loses everything under way in ``channel``."""
+
+    source: AnyPart
+    effect: object
+    channel: Channel
+    where: bool | None = None
+
+    @property
+    def effect_class(self) -> type:
+        """The class of effect that does it."""
+        return _class(self.effect)
+
+    def carries(self, effect: object) -> bool:
+        """Whether this very effect does it."""
+        return _matches(self.effect, self.where, effect)
+
+    def __str__(self) -> str:
+        return f"{self.source.name}.{self.effect_class.__name__} empties {self.channel.name}"
+
+
+@attrs.frozen(eq=False)
+class Copy:
+    """A monitor gets a copy: every event (answered as ``said``; None: in any way) or effect ``what`` of ``of`` becomes ``event`` at ``to``."""
+
+    of: AnyPart
+    what: object
+    to: AnyPart
+    event: object = None
+    where: bool | None = None
+    said: Said | None = None
+
+    @property
+    def what_class(self) -> type:
+        """The class of event or effect it copies."""
+        return _class(self.what)
+
+    @property
+    def event_class(self) -> type:
+        """The class of event the monitor gets."""
+        return self.what_class if self.event is None else _class(self.event)
+
+    def sees(self, thing: object, said: Said) -> bool:
+        """Whether it copies this event or effect of a step that was answered ``said``."""
+        return (self.said is None or self.said is said) and _matches(self.what, self.where, thing)
+
+    def arrives(self, thing: object) -> object:
+        """The event the monitor gets."""
+        return _translated(self.event, thing)
+
+    def __str__(self) -> str:
+        return f"{self.of.name}.{self.what_class.__name__} copied to {self.to.name}.{self.event_class.__name__}"
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Spontaneous:
+    """``event`` may come to ``to`` from outside: at any time, or where ``when`` holds, if its switch is on, within its budget.
+
+    ``event`` is an event class (then every event of the class over the explored domain), or an event whose fields are constants or
+    formulas over the states of parts. ``when`` may read the states of parts, and the event's own fields through ``symbol(EventClass)``.
+    """
+
+    to: AnyPart = attrs.field(kw_only=False)
+    event: object = attrs.field(kw_only=False)
+    when: bool | None = None
+    switch: Switch | None = None
+    budget: Budget | None = None
+
+    @property
+    def event_class(self) -> type:
+        """The class of event that comes."""
+        return _class(self.event)
+
+    def __str__(self) -> str:
+        return f"{self.to.name}.{self.event_class.__name__}"
+
+
+class _Named:
+    def __init__(self, part: AnyPart, *classes: type, because: str = "") -> None:
+        self.part, self.classes, self.because = part, classes, because
+
+
+class Absorbs(_Named):
+    """These effects of ``part`` leave the system: whoever performs them is not modelled. A wire that carries one is used all the same."""
+
+
+class Unsent(_Named):
+    """These events of ``part`` come from nobody in this system, on purpose."""
+
+
+# ── a system ──
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class System:
+    """Parts wired together. Raises :class:`TableError` with one sentence for each mistake."""
+
+    name: str
+    parts: tuple[AnyPart, ...]
+    wires: tuple[Wire | Empties, ...] = ()
+    channels: tuple[Channel, ...] = ()
+    spontaneous: tuple[Spontaneous, ...] = ()
+    monitors: tuple[AnyPart, ...] = ()
+    copies: tuple[Copy, ...] = ()
+    absorbed: tuple[Absorbs, ...] = ()
+    unsent: tuple[Unsent, ...] = ()
+    switches: tuple[Switch, ...] = ()
+    cascade: int = 100
+    """Most events delivered in one step; one more is an error: the parts answer each other for ever."""
+
+    def __attrs_post_init__(self) -> None:
+        from turnproof.specs.system_check import check_system
+
+        check_system(self)
+
+    @property
+    def everyone(self) -> tuple[AnyPart, ...]:
+        """Parts, then monitors."""
+        return (*self.parts, *self.monitors)
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """Every budget in use, once, in order of first use."""
+        uses = [s.budget for s in self.spontaneous]
+        uses += [may.budget for c in self.channels for may in (c.lossy, c.droppable) if may is not None]
+        return tuple(dict.fromkeys(b for b in uses if b is not None))
+
+    def part(self, name: str) -> AnyPart:
+        """The part or monitor of that name. Raises ``KeyError`` with the names there are."""
+        for part in self.everyone:
+            if part.name == name:
+                return part
+        raise KeyError(f"{self.name} has no part {name!r}; its parts: {', '.join(p.name for p in self.everyone)}")
+
+    def with_machines(self, name: str, **machines: AnyMachine) -> System:
+        """The same system under another name, with the machines of the parts so named replaced: for variants and mutants."""
+        for part in machines:
+            self.part(part)
+
+        def changed(parts: tuple[AnyPart, ...]) -> tuple[AnyPart, ...]:
+            return tuple(attrs.evolve(p, machine=machines[p.name]) if p.name in machines else p for p in parts)
+
+        return attrs.evolve(self, name=name, parts=changed(self.parts), monitors=changed(self.monitors))
+
+
+# ── a specification of a system ──
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class NoDeadlock(Property):
+    """In every reachable state some step changes something, unless ``unless`` holds there."""
+
+    unless: bool | None = None
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class SystemVariant:
+    """A system that was wrong, or would be: it must violate ``violates``, in that many steps at the shortest."""
+
+    system: System
+    about: str
+    violates: Mapping[str, int]
+    """Property name -> length of the shortest counterexample, in steps of the system."""
+    properties: tuple[Property, ...] | None = None
+    """Instead of the specification's own, where the variant's parts differ in their vocabulary."""
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class SystemSpec:
+    """What must hold of a system, within which bounds it is explored, and which designs must fail it.
+
+    Properties are those of :mod:`turnproof.specs.language`, written over ``part.now``, ``part.next`` and the words of a step,
+    and :class:`NoDeadlock`. Instead of history variables a system has monitors.
+    """
+
+    system: System
+    requirements: Mapping[str, str]
+    properties: tuple[Property, ...]
+    tests: Mapping[str, str] = attrs.field(factory=dict)
+    """Requirement id -> pytest node id of the named test that discharges it."""
+    elsewhere: Mapping[str, str] = attrs.field(factory=dict)
+    """Requirement id -> name of the specification that discharges it."""
+    variants: tuple[SystemVariant, ...] = ()
+    lemmas: tuple[tuple[str, bool], ...] = ()
+    """The author's own lemmas for the proof, each a name and a formula over the states of parts."""
+    tokens: int = 2
+    """Fresh identities explored; one common set for all parts."""
+    counter: int = 2
+    """Bound of counters when explored; a step beyond it is cut off, and the report says so."""
+
+    def __attrs_post_init__(self) -> None:
+        from turnproof.specs.system_check import check_spec
+
+        check_spec(self)
+
+    def undischarged(self) -> tuple[str, ...]:
+        """Requirements with neither a property, nor a named test, nor a specification elsewhere that discharges them."""
+        covered = {rid for prop in self.properties for rid in prop.requirements} | set(self.tests) | set(self.elsewhere)
+        return tuple(rid for rid in self.requirements if rid not in covered)
+
+
+def guard_of(when: bool | None, what: str) -> Formula | None:
+    """``when`` as the formula it is, or None."""
+    return None if when is None else formula(when, what)
+
+
+__all__ = [
+    "Absorbs",
+    "AnyPart",
+    "Budget",
+    "Channel",
+    "Copy",
+    "Empties",
+    "Happening",
+    "Ledger",
+    "May",
+    "NoDeadlock",
+    "Part",
+    "Spontaneous",
+    "Switch",
+    "System",
+    "SystemSpec",
+    "SystemVariant",
+    "Unsent",
+    "Wire",
+    "guard_of",
+    "pending",
+    "received",
+    "sent",
+    "state",
+    "timer_is",
+]
