@@ -180,11 +180,11 @@ settle_owner = only_if(not_(completed.barrier) & (now.owner_barriers == 0), Sett
 aborted_by = choose(abort.reason == AbortReason.RESTART, Result.ABORTED_FOR_RESTART, Result.ABORTED_BY_USER)
 cancelled_by = choose(abort.reason == AbortReason.RESTART, CancelReason.RESTART, CancelReason.USER_ABORT)
 upstream_result = choose(upstream.reason == UpstreamReason.RESTART, Result.ABORTED_FOR_RESTART,
-                  choose(upstream.reason == UpstreamReason.SUPERSEDED, Result.ABORTED_FOR_SUPERSESSION, Result.ABORTED_BY_USER))  # fmt: skip
+    choose(upstream.reason == UpstreamReason.SUPERSEDED, Result.ABORTED_FOR_SUPERSESSION, Result.ABORTED_BY_USER))  # fmt: skip
 upstream_cancel = choose(upstream.reason == UpstreamReason.RESTART, CancelReason.RESTART,
-                  choose(upstream.reason == UpstreamReason.SUPERSEDED, CancelReason.SUPERSEDED, CancelReason.USER_ABORT))  # fmt: skip
+    choose(upstream.reason == UpstreamReason.SUPERSEDED, CancelReason.SUPERSEDED, CancelReason.USER_ABORT))  # fmt: skip
 late_cancel = choose(now.result == Result.ABORTED_FOR_RESTART, CancelReason.RESTART,
-              choose(now.result == Result.ABORTED_BY_USER, CancelReason.USER_ABORT, CancelReason.SUPERSEDED))  # fmt: skip
+    choose(now.result == Result.ABORTED_BY_USER, CancelReason.USER_ABORT, CancelReason.SUPERSEDED))  # fmt: skip
 
 
 # ── rows: the first that matches wins ──
@@ -223,7 +223,8 @@ ROWS: tuple[Row[ReplyOperation, Effect], ...] = (
     Row(attached, when=attached.backend == NOBODY, refuse="a backend has an identity", name="BackendAttached/nobody"),
     # A late attempt must not write into a session that is over, or already somebody else's (R-REPLY-22).
     Row(attached, when=not_(pending), emit=(CancelBackend(attached.backend, late_cancel),), name="BackendAttached/late",
-        because="A result exists: the late backend is cancelled at once with the reason that follows from the result (contracts.ts @04d3867c)."),
+        because="A result exists: the late backend is cancelled at once with the reason that follows from the result (contracts.ts "
+                "@04d3867c)."),
     Row(attached, when=(attached.backend == now.recovered) & (now.window != Window.CLOSED),
         refuse="it was cancelled for stuck recovery; a new attempt has its own handle",
         name="BackendAttached/already recovered",
@@ -270,7 +271,8 @@ ROWS: tuple[Row[ReplyOperation, Effect], ...] = (
         emit=(stop_window, DetachUpstream(), AbortSignal(), Release())),
     Row(abort, when=abortable, to=ABORTED, data=ending(aborted_by), name="AbortRequested/settle",
         emit=(stop_window, DetachUpstream(), AbortSignal(), cancel(cancelled_by), StartTimer(Timer.SETTLE)),
-        because="Also before anything ran, if a backend is attached (a lane wait entered from running): its slot must not be free while it lives (R-REPLY-26)."),
+        because="Also before anything ran, if a backend is attached (a lane wait entered from running): its slot must not be free while "
+                "it lives (R-REPLY-26)."),
     Row(abort, when=finalizing, refuse="the outcome is committed"),
     Row(abort, when=pending, refuse="the backend's probe refuses an abort"),
     Row(AbortRequested, refuse="the reply has its result"),
@@ -287,7 +289,8 @@ ROWS: tuple[Row[ReplyOperation, Effect], ...] = (
     # ── supersession ──
     Row(SupersedeRequested, when=finalizing, to=ABORTED, data=ending(Result.ABORTED_FOR_SUPERSESSION, signal=False),
         emit=(stop_lease, StartTimer(Timer.SETTLE)),
-        because="No cancel and no signal: the final text is being delivered; the newer turn only takes the verdict, and waits for the slot."),
+        because="No cancel and no signal: the final text is being delivered; the newer turn only takes the verdict, and waits for the "
+                "slot."),
     Row(SupersedeRequested, at=PRE_BACKEND, when=abortable & idle, to=ABORTED, name="SupersedeRequested/at once",
         data=ending(Result.ABORTED_FOR_SUPERSESSION, settle=False),
         emit=(stop_window, DetachUpstream(), AbortSignal(), Release())),
@@ -317,7 +320,8 @@ ROWS: tuple[Row[ReplyOperation, Effect], ...] = (
     Row(expiry, when=expiry.reason == ExpiryReason.NONE, refuse="an expiry names its reason", name="ExpiryRequested/no reason"),
     Row(ExpiryRequested, when=now.released, refuse="the reply does not hold its slot", name="ExpiryRequested/released"),
     Row(ExpiryRequested, when=held, data=evolve(now, signal_aborted=True), emit=(signal,), name="ExpiryRequested/held",
-        because="The result stands and the settle timer already runs; only the signal may still be live, after a failure that was retained."),
+        because="The result stands and the settle timer already runs; only the signal may still be live, after a failure that was "
+                "retained."),
     Row(expiry, when=finalizing & (expiry.reason != ExpiryReason.FINALIZATION_STALLED), refuse="the outcome is committed"),
     Row(expiry, at=WAITS, when=expiry.reason == ExpiryReason.STUCK_RECOVERY, refuse="a healthy wait is never stuck",
         name="ExpiryRequested/stuck in a wait"),

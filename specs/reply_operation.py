@@ -150,7 +150,8 @@ ABORT_PROPERTIES: tuple[Property, ...] = (
     refuses("a committed outcome refuses user abort, restart abort and stuck recovery", (AbortRequested, RecoveryRequested), finalizing,
         requirements="R-REPLY-8",
             harm="a reply whose text is already sent is shown as aborted"),
-    refuses("a backend whose probe refuses is not aborted, superseded or recovered", (AbortRequested, SupersedeRequested, RecoveryRequested),
+    refuses("a backend whose probe refuses is not aborted, superseded or recovered",
+            (AbortRequested, SupersedeRequested, RecoveryRequested),
             unprotected & attended & not_(now.backend_consents), requirements="R-REPLY-9",
                 harm="an attempt is killed inside a step that must not be cut"),
     Step("without a backend every abort is accepted", requirements="R-REPLY-9", holds=
@@ -236,7 +237,8 @@ RECOVERY_PROPERTIES: tuple[Property, ...] = (
          & not_(then.released))),
     Always("an open window belongs to a pending reply that may still be aborted", implies(now.window != Window.CLOSED, pending
         & not_(now.frozen)), requirements="R-REPLY-15"),
-    Always("the window is paused exactly in a healthy wait", implies(now.window != Window.CLOSED, (now.window == Window.PAUSED) == waiting), requirements="R-REPLY-15",
+    Always("the window is paused exactly in a healthy wait", requirements="R-REPLY-15", holds=
+           implies(now.window != Window.CLOSED, (now.window == Window.PAUSED) == waiting),
            harm="waiting for capacity counts as being stuck"),
     LeadsTo("an open window closes", now.window != Window.CLOSED, now.window == Window.CLOSED, requirements="R-REPLY-15",
         fairness=(WINDOW_FIRES, WAITS_END),
@@ -293,7 +295,8 @@ OWNER_PROPERTIES: tuple[Property, ...] = (
          implies(emits(MoveToKey), on(KeyChangeRequested) & pending & (now.phase == Phase.QUEUED)
                  & not_(move.target_occupied) & not_(move.target_fenced))),
     Step("a free new id is accepted from a pending reply", requirements="R-REPLY-25", holds=
-         implies(on(SessionRotationRequested) & pending & not_(rotation.owned_by_another_key) & not_(rotation.unchanged), emits(RotateSession))),
+         implies(on(SessionRotationRequested) & pending & not_(rotation.owned_by_another_key) & not_(rotation.unchanged),
+                 emits(RotateSession))),
     Step("completing releases", requirements="R-REPLY-4", holds=implies(on(Completed), then.released)),
     Step("steering needs a running reply, an accepting backend and fresh evidence", requirements="R-REPLY-28", holds=
          implies(emits(DeliverSteer), on(SteerRequested) & (now.phase == Phase.RUNNING) & attended & steer.backend_accepts

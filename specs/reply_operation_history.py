@@ -157,27 +157,34 @@ UNGUARDED = MACHINE.variant(
 VARIANTS: tuple[Variant, ...] = (
     SHIPPED,
     Variant(machine=E0_ABORT, violates={SETTLES: 1, MIRRORS: 2, REFUSES_ENDED: 2, RELEASED: 1},
-            about="E0 (April to June 2026): no abort guard, no frozen bit, no settle timer. A second abort rewrites the phase, signals and cancels "
+            about="E0 (April to June 2026): no abort guard, no frozen bit, no settle timer. A second abort rewrites the phase, signals "
+                  "and cancels "
                   "again; an abort after completed shows it aborted; a hung owner wedges the session (bugs B1, B9)."),
     Variant(machine=E0_UPSTREAM, violates={LISTENED: 1},
-            about="E0: the upstream signal only fires the operation's own signal and records no result, so an aborted reply later completes (B15)."),
+            about="E0: the upstream signal only fires the operation's own signal and records no result, so an aborted reply later "
+                  "completes (B15)."),
     Variant(machine=E1_HUNG_OWNER, violates={SETTLES: 2, RELEASED: 2},
-            about="E1 (early July 2026): the abort guard exists, the settle timer does not. A running reply whose owner hangs is never released (B9)."),
+            about="E1 (early July 2026): the abort guard exists, the settle timer does not. A running reply whose owner hangs is never "
+                  "released (B9)."),
     Variant(machine=E1_RETAINED_FAILURE, violates={SETTLES: 2, RELEASED: 2},
             about="E1: a retained failure keeps the slot with no timer, for ever if the owner vanishes (B10)."),
     Variant(machine=E2_COMMITTED, violates={COMMITTED_EXPIRY: 2},
-            about="E2 (July 2026): expiry ignores the frozen bit, so a reply that is being delivered becomes failed:run_stalled and its text is lost (B5)."),
+            about="E2 (July 2026): expiry ignores the frozen bit, so a reply that is being delivered becomes failed:run_stalled and its "
+                  "text is lost (B5)."),
     Variant(machine=E2_AT_ONCE, violates={EXPIRY_KEEPS: 1, BACKEND_LIVES: 2},
             about="E2: expiry releases at once while the backend lives; the successor's session is written by two backends (B8)."),
     Variant(machine=E3_ALONE, violates={TYPED: 2, ALIVE: 2},
-            about="E3 (main, August to September 2026): recovery expires the whole reply and cancels as superseded; the attempt never learns why, "
+            about="E3 (main, August to September 2026): recovery expires the whole reply and cancels as superseded; the attempt never "
+                  "learns why, "
                   "so no fallback is tried (rest of B1)."),
     Variant(machine=P1_UNSETTLED, violates={ALIVE: 2, SETTLES: 2, RELEASED: 2},
             about="P1 (proposal, June 2026): recovery aborts the whole reply on a path of its own that arms no settle timer (B4, B6)."),
     Variant(machine=P2_WHOLE_REPLY, violates={ALIVE: 2, "a reply ends as aborted for stuck recovery": 2},
-            about="P2 (proposal, July 2026): the whole reply is aborted before the fallback starts, which then finds an aborted signal and stops (B6)."),
+            about="P2 (proposal, July 2026): the whole reply is aborted before the fallback starts, which then finds an aborted signal "
+                  "and stops (B6)."),
     Variant(machine=REENTRANT, violates={UNCHANGED: 2, REFUSES_ENDED: 2},
-            about="A re-entrant cancel stamps aborted_by_user over a watchdog's kill: the result was not guarded against a call from inside cancel (B13)."),
+            about="A re-entrant cancel stamps aborted_by_user over a watchdog's kill: the result was not guarded against a call from "
+                  "inside cancel (B13)."),
     Variant(machine=UNGUARDED, violates={"a committed outcome refuses user abort, restart abort and stuck recovery": 2,
                                          "a backend whose probe refuses is not aborted, superseded or recovered": 3},
             about="E0 and the reports behind the guard: an abort kills a reply whose text is already sent, or a backend that refused."),

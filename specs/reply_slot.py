@@ -159,11 +159,14 @@ SPEC = Spec(
     properties=PROPERTIES,
     variants=(
         Variant(machine=BY_SESSION, violates={STALE_RELEASE: 2, "waiters wake only by the release of the holder": 3},
-                about="E0 and E1: release and force clear are bound to the session id, not to the operation, so an old owner frees its successor's slot (B11)."),
+                about="E0 and E1: release and force clear are bound to the session id, not to the operation, so an old owner frees its "
+                      "successor's slot (B11)."),
         Variant(machine=NO_LANE_CHECK, violates={LANE_SERIAL: 4},
-                about="Proposals without the ownership recheck: the lane is reset while the fallback runs, and a queued turn starts beside it (B7)."),
+                about="Proposals without the ownership recheck: the lane is reset while the fallback runs, and a queued turn starts "
+                      "beside it (B7)."),
         Variant(machine=NO_PUMP, violates={LOST_TURN: 5},
-                about="openclaw/openclaw#89208: queued work is left behind after a clean abort, because the end of the attempt pumps no queue."),
+                about="openclaw/openclaw#89208: queued work is left behind after a clean abort, because the end of the attempt pumps no "
+                      "queue."),
     ),
     tokens=2,
     counter=2,

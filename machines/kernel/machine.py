@@ -2,8 +2,8 @@
 
 ``MACHINE.step(state, event)`` is pure: it returns :class:`Taken`, :class:`Ignored` or :class:`Refused`, never raises on a known
 event, and never changes its arguments. Three readings of one table choose the same row everywhere (verification checks each
-reachable pair): ``interpret`` (plain interpretation), ``generated`` (source written at import), and, where every field is
-finite, the interned table.
+reachable pair): ``interpret`` (plain interpretation), ``generated`` (source written at import), and, for events whose fields
+are finite in a machine whose state is finite, the interned table.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Machine(Generic[S, E, F]):
         check_machine(cast("Machine[Any, Any, Any]", self))
         put(self, "interpret", interpreter(self.rows, self.phase))
         put(self, "generated", Writer(self.name, self.state, self.phase, self.rows).functions(self.events))
-        put(self, "step", _interned(self) if self.interned else _dispatch(self.generated, self.name))
+        put(self, "step", _interned(self) if self.interned_events else _dispatch(self.generated, self.name))
 
     @property
     def state(self) -> type:
@@ -75,12 +75,12 @@ class Machine(Generic[S, E, F]):
         return cast("tuple[Enum, ...]", fields_of(self.state)[self.phase].values(tokens=0, counter=0))
 
     @property
-    def interned(self) -> bool:
-        """Whether ``step`` is a lookup: every field of state and events is finite and the table is small enough."""
-        fields = [f for cls in (self.state, *self.events) for f in fields_of(cls).values()]
-        if not all(f.kind in FINITE for f in fields):
-            return False
-        return _size(self.state) * sum(_size(event) for event in self.events) <= INTERN_LIMIT
+    def interned_events(self) -> tuple[type, ...]:
+        """The events whose step is a lookup: every field of the state and of the event is finite, and the table is small enough."""
+        if not _finite(self.state):
+            return ()
+        events = tuple(event for event in self.events if _finite(event))
+        return events if _size(self.state) * sum(_size(event) for event in events) <= INTERN_LIMIT else ()
 
     @property
     def released_formula(self) -> Formula | None:
@@ -114,6 +114,10 @@ class Machine(Generic[S, E, F]):
             self.row(key)
         kept = [changes.get(row.name, (row,)) for row in self.rows]
         return attrs.evolve(self, name=name, rows=(*first, *itertools.chain.from_iterable(kept)))
+
+
+def _finite(cls: type) -> bool:
+    return all(field.kind in FINITE for field in fields_of(cls).values())
 
 
 def _size(cls: type) -> int:
@@ -183,7 +187,7 @@ def _interned(machine: Machine[S, E, F]) -> Callable[[S, E], Answer[S, F]]:
     Identity is sound here: the table keeps its states alive, so no other object can have the same ``id`` meanwhile.
     """
     slow = _dispatch(machine.generated, machine.name)
-    events = tuple(e for cls in machine.events for e in instances(cls, tokens=0, counter=0))
+    events = tuple(e for cls in machine.interned_events for e in instances(cls, tokens=0, counter=0))
     states = {s: cast(S, s) for s in instances(machine.state, tokens=0, counter=0)}
     by_value: dict[object, dict[object, Answer[S, F]]] = {}
     for state in states.values():
