@@ -133,7 +133,8 @@ P2_WHOLE_REPLY = MACHINE.variant(
     replace={
         "RecoveryRequested/accepted": R(RecoveryRequested, when=abortable & attended, to=ABORTED, name="RecoveryRequested/p2",
             data=ending(stuck),
-                                        emit=(DetachUpstream(), AbortSignal(), cancel(CancelReason.STUCK_RECOVERY), StartTimer(Timer.SETTLE))),
+                                        emit=(DetachUpstream(), AbortSignal(), cancel(CancelReason.STUCK_RECOVERY),
+                                              StartTimer(Timer.SETTLE))),
     },
 )  # fmt: skip
 

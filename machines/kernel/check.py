@@ -86,16 +86,20 @@ def _guard_mistakes(machine: Machine[Any, Any, Any], row: Row[Any, Any], guard: 
     for variable in sorted(variables(guard), key=str):
         field = fields_of(variable.owner).get(variable.name)
         if field is not None and field.kind is Kind.OPAQUE:
-            yield f"{place} reads {field}, which is Opaque: only effects and updates may carry it. Make it a Token, an Enum or a bool "
-                  f"to decide on it."
+            yield (
+                f"{place} reads {field}, which is Opaque: only effects and updates may carry it. "
+                "Make it a Token, an Enum or a bool to decide on it."
+            )
     yield from _type_mistakes(guard, place)
 
 
 def _scope_mistakes(machine: Machine[Any, Any, Any], row: Row[Any, Any], node: object, place: str) -> Iterator[str]:
     for variable in sorted(variables(node), key=str):
         if variable.owner not in (machine.state, row.event):
-            yield f"{place} reads {variable.owner.__name__}.{variable.name}, but the row is about {row.event.__name__} and the state is "
-                  f"{machine.state.__name__}"
+            yield (
+                f"{place} reads {variable.owner.__name__}.{variable.name}, but the row is about {row.event.__name__} "
+                f"and the state is {machine.state.__name__}"
+            )
         elif variable.scope:
             yield f"{place} reads {variable}: a row sees only the state before the step"
 
