@@ -60,6 +60,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self, *, start_ms: int = 0, turns_max: int = TURNS_MAX, jumps_max: int = JUMPS_MAX) -> None:
         super().__init__()
         if start_ms < 0:
+            self.close()
             raise ValueError(f"start_ms={start_ms}: a clock shows 0 ms or more")
         self.turns_max, self.jumps_max = turns_max, jumps_max
         self.turns = self.jumps = 0
