@@ -31,6 +31,7 @@ import attrs
 
 from turnproof.checkers.progress import Named, Progress
 from turnproof.checkers.verdict import Verdict
+from turnproof.machines.kernel import TableError
 
 GRACE_S = 2.0
 """How long a child may take to end its own children before it is killed."""
@@ -68,7 +69,9 @@ def run_jobs(jobs: Sequence[Job], progress: Progress, *, workers: int = 2) -> It
     """
     if workers < 2 or len(jobs) < 2 or not can_fork():
         for job in jobs:
-            yield run_here(job, progress)
+            done = run_here(job, progress)
+            progress.say(f"{job.name}: finished", 1, 1)
+            yield done
         return
     yield from _run_forked(jobs, progress, workers)
 
@@ -89,6 +92,8 @@ def describe(problem: BaseException) -> str:
         return f"the package {problem.name} is not installed: pip install 'turnproof[verify]'"
     if isinstance(problem, MemoryError):
         return "out of memory"
+    if isinstance(problem, TableError):
+        return " ".join(str(problem).split())
     frames = traceback.extract_tb(problem.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     text = " ".join(str(problem).split())
@@ -137,6 +142,7 @@ def _run_forked(jobs: Sequence[Job], progress: Progress, workers: int) -> Iterat
                     del running[ready]
                     ready.close()
                     process.join()
+                    progress.say(f"{job.name}: finished", 1, 1)
                     yield done
     finally:
         _end([process for _, process, _ in running.values()])

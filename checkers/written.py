@@ -49,9 +49,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _likeness(wanted: str, known: str) -> float:
-    """How near two names are, from 0 to 1; the beginning of a long name (``abort`` for ``abortrequested``) counts nearly as much as all of it."""
+    """How near two names are, from 0 to 1; the beginning of a name (``abort`` of ``abortrequested``) counts nearly as much as all of it."""
     start = known[: len(wanted) + 1]
-    return max(difflib.SequenceMatcher(None, wanted, known).ratio(), 0.9 * difflib.SequenceMatcher(None, wanted, start).ratio() if len(wanted) > 2 else 0.0)
+    return max(
+        difflib.SequenceMatcher(None, wanted, known).ratio(),
+        0.9 * difflib.SequenceMatcher(None, wanted, start).ratio() if len(wanted) > 2 else 0.0,
+    )
 
 
 def excerpt(text: str) -> str:
@@ -63,18 +66,22 @@ def event_class(machine: AnyMachine, name: str) -> type:
     """The event class of that name. Raises :class:`WrittenError`."""
     for cls in machine.events:
         if plain(cls.__name__) == plain(name):
-            return cast(type, cls)
+            return cls
     hint = nearest(name, (cls.__name__ for cls in machine.events))
     few = len(machine.events) <= FEW
-    known = hint or (f"; its events: {', '.join(c.__name__ for c in machine.events)}" if few else f"; `turnproof explain {machine.name}` names all {len(machine.events)}")
+    known = hint or (
+        f"; its events: {', '.join(c.__name__ for c in machine.events)}"
+        if few
+        else f"; `turnproof explain {machine.name}` names all {len(machine.events)}"
+    )
     raise WrittenError(f"{machine.name} has no event {excerpt(name)}{known}")
 
 
 def read_events(machine: AnyMachine, texts: Sequence[str]) -> tuple[object, ...]:
-    """The events written in ``texts``. A text ``field=value`` belongs to the event before it. Raises :class:`WrittenError`."""
+    """The events written in ``texts``. ``field=value``, or a value, belongs to the event before it. Raises :class:`WrittenError`."""
     joined: list[str] = []
     for text in texts:
-        if _ARGUMENT.match(text) and joined:
+        if joined and (_ARGUMENT.match(text) or _is_value(machine, joined[-1], text)):
             joined[-1] += " " + text
         elif text.strip():
             joined.append(text)
@@ -85,10 +92,17 @@ def read_events(machine: AnyMachine, texts: Sequence[str]) -> tuple[object, ...]
         try:
             made.append(read_event(machine, text))
         except WrittenError as error:
-            lost = made and not text.strip().count("(") and not any(plain(c.__name__) == plain(text) for c in machine.events)
-            hint = " (a field of the event before it is written field=value)" if lost and " " not in text.strip() else ""
-            raise WrittenError(f"event {number}, {excerpt(text)}: {error}{hint}") from None
+            raise WrittenError(f"event {number}, {excerpt(text)}: {error}") from None
     return tuple(made)
+
+
+def _is_value(machine: AnyMachine, before: str, text: str) -> bool:
+    """Whether a bare word continues the event before it: it names no event itself, and that one still lacks a field."""
+    if not re.fullmatch(r"\s*[^\s(),='\"]+\s*", text) or any(plain(cls.__name__) == plain(text) for cls in machine.events):
+        return False
+    name, *values = before.split()
+    lacking = next((len(fields_of(cls)) for cls in machine.events if plain(cls.__name__) == plain(name)), 0)
+    return "(" not in before and len(values) < lacking
 
 
 def read_event(machine: AnyMachine, text: str) -> object:
@@ -220,7 +234,9 @@ def read_value(field: Field, text: str, *, quoted: bool = False) -> object:
 
 def expected(field: Field) -> str:
     """The domain of a field in words."""
-    opaque = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}.get(field.base) if field.kind is Kind.OPAQUE else None
+    opaque = (
+        {int: "an integer", float: "a number", str: "a text", bool: "true or false"}.get(field.base) if field.kind is Kind.OPAQUE else None
+    )
     return opaque or field.expected()
 
 
@@ -250,4 +266,17 @@ def _member(kind: type[Enum], text: str) -> Enum | None:
     return None
 
 
-__all__ = ["WrittenError", "event_class", "example", "excerpt", "expected", "nearest", "plain", "read_event", "read_events", "read_value", "show_event", "show_value"]
+__all__ = [
+    "WrittenError",
+    "event_class",
+    "example",
+    "excerpt",
+    "expected",
+    "nearest",
+    "plain",
+    "read_event",
+    "read_events",
+    "read_value",
+    "show_event",
+    "show_value",
+]

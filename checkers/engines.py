@@ -1,0 +1,138 @@
+"""The engines by name: what each is called on the command line, how it is run, and where it cannot run.
+
+This module knows the engines' signatures and no machine. An engine is imported when it runs, so that a command that needs one
+does not pay for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from turnproof.checkers.progress import Progress
+from turnproof.checkers.report.locate import project_root
+from turnproof.checkers.verdict import Engine, Verdict
+from turnproof.specs.language import Spec
+
+if TYPE_CHECKING:
+    from turnproof.checkers.graph import Graph
+
+STEPS = 2_000
+"""Steps of the sampled runs against the shell."""
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """Which engines run, and with what."""
+
+    engines: tuple[str, ...] = ()
+    """Names from :data:`ENGINES`; empty: all of them."""
+    certificate: Path | None = None
+    """Where the certificate of the proofs is written; None: nowhere."""
+    steps: int = STEPS
+    seed: int | None = None
+    left_out: Mapping[str, str] = attrs.field(factory=dict)
+    """Engine -> why it is left out, for the report."""
+
+    def wanted(self, engine: str) -> bool:
+        """Whether the engine is to run."""
+        return engine not in self.left_out and (not self.engines or engine in self.engines)
+
+
+Run = Callable[[Spec, "Graph", Plan, Progress], list[Verdict]]
+
+
+@attrs.frozen
+class EngineEntry:
+    """One engine as the command line names it."""
+
+    run: Run
+    speaks: Engine
+    """The name under which its failure is reported."""
+    about: str
+    needs: Callable[[Spec], str] = lambda spec: ""
+    """Why it cannot run on this specification or in this place; empty if it can."""
+
+
+def _explicit(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
+    from turnproof.checkers import explicit
+
+    return explicit.check(spec, graph, progress=progress)
+
+
+def _variants(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
+    from turnproof.checkers import explicit
+
+    return explicit.check_variants(spec, progress=progress)
+
+
+def _symbolic(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
+    from turnproof.checkers import smt
+
+    said = smt.check(spec, graph, certificate=plan.certificate, progress=progress)
+    return said + (smt.recheck(plan.certificate) if plan.certificate is not None else [])
+
+
+def _stateful(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
+    from turnproof.checkers import stateful
+
+    return stateful.check(spec, steps=plan.steps, seed=plan.seed, progress=progress)
+
+
+def _golden(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
+    from turnproof.checkers import golden
+
+    return golden.check_golden(spec, graph, manifest_path())
+
+
+def _diagram(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
+    from turnproof.checkers import draw
+
+    return draw.stale(spec, graph, diagrams_path() or Path("diagrams"))
+
+
+def _no_variants(spec: Spec) -> str:
+    return "" if spec.variants else "the specification names no variant"
+
+
+def _no_checkout(spec: Spec) -> str:
+    return "" if diagrams_path() is not None else "installed without diagrams"
+
+
+ENGINES: Mapping[str, EngineEntry] = {
+    "symbolic": EngineEntry(
+        _symbolic, Engine.SYMBOLIC, "proofs for any length of run and any count, re-checked; agreement of the readings; shadowed rows"
+    ),
+    "explicit": EngineEntry(
+        _explicit, Engine.EXPLICIT, "the whole graph within the bounds: every property, totality, dead rows, timers, vacuity"
+    ),
+    "variants": EngineEntry(
+        _variants, Engine.EXPLICIT, "every historic variant violates what it must, at its recorded length", _no_variants
+    ),
+    "stateful": EngineEntry(_stateful, Engine.STATEFUL, "random runs of the real shell under a virtual clock"),
+    "diagram": EngineEntry(_diagram, Engine.DIAGRAM, "the committed pictures and tables are those of the table", _no_checkout),
+    "golden": EngineEntry(_golden, Engine.GOLDEN, "states, transitions and depth are those of the manifest"),
+}
+"""Name -> engine. The longest comes first, so that two workers end at about the same time."""
+
+QUICK = ("explicit", "golden")
+"""The engines of ``--quick``."""
+
+
+def manifest_path() -> Path:
+    """The file of golden numbers."""
+    from turnproof import specs
+
+    return Path(specs.__path__[0]).resolve() / "manifest.toml"
+
+
+def diagrams_path() -> Path | None:
+    """The folder of generated diagrams; None for an installed wheel."""
+    root = project_root()
+    return None if root is None else root / "diagrams"
+
+
+__all__ = ["ENGINES", "QUICK", "STEPS", "EngineEntry", "Plan", "diagrams_path", "manifest_path"]

@@ -1,0 +1,116 @@
+"""What one run showed. Every form of the report, text and machine-readable, is a function of these classes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from turnproof.checkers.verdict import Outcome, Verdict, exit_status
+from turnproof.machines.kernel import show
+from turnproof.specs.language import Property, Spec
+
+WORST_FIRST = (Outcome.VIOLATED, Outcome.UNDETERMINED, Outcome.HOLDS)
+
+
+@attrs.frozen
+class Size:
+    """The explored graph in figures."""
+
+    states: int
+    steps: int
+    """Pairs of state and event that were tried."""
+    taken: int
+    """How many of them were taken; the others were ignored or refused."""
+    depth: int
+    """Length of the longest of all shortest runs."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class MachineReport:
+    """Everything that one run says of one specification."""
+
+    spec: Spec
+    verdicts: tuple[Verdict, ...]
+    size: Size | None = None
+    """None where the exploration did not finish."""
+    timings: Mapping[str, float] = attrs.field(factory=dict)
+    """Engine -> seconds of wall-clock time. Engines run side by side, so the sum exceeds ``seconds``."""
+    not_run: Mapping[str, str] = attrs.field(factory=dict)
+    """Engine -> why it did not run. What it would have shown is not claimed."""
+    seconds: float = 0.0
+    certificate: str = ""
+    """Path of the certificate that was written; empty if none was."""
+
+    @property
+    def name(self) -> str:
+        """The name of the machine."""
+        return str(self.spec.machine.name)
+
+    @property
+    def bounds(self) -> str:
+        """The bounds of the exploration, and the assumption about the environment, in words."""
+        assume = "" if self.spec.assume is None else f"; assuming {show(self.spec.assume)}"
+        return f"{self.spec.tokens} tokens besides nobody, counters to {self.spec.counter}{assume}"
+
+    def of_property(self, prop: Property) -> tuple[Verdict, ...]:
+        """What the engines said of one property."""
+        return tuple(v for v in self.verdicts if v.check == prop.name)
+
+    def other_checks(self) -> tuple[Verdict, ...]:
+        """Verdicts about anything but a property: the table itself, variants, golden numbers, diagrams."""
+        names = {prop.name for prop in self.spec.properties}
+        return tuple(v for v in self.verdicts if v.check not in names)
+
+    def properties_of(self, requirement: str) -> tuple[Property, ...]:
+        """The properties that discharge a requirement."""
+        return tuple(p for p in self.spec.properties if requirement in p.requirements)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class RunReport:
+    """One run: every machine that was checked."""
+
+    machines: tuple[MachineReport, ...]
+    version: str
+    """The version of turnproof."""
+    started: str
+    """ISO 8601, in UTC."""
+    seconds: float
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """All verdicts of the run."""
+        return tuple(v for m in self.machines for v in m.verdicts)
+
+    @property
+    def status(self) -> int:
+        """The exit status. A run without a verdict is undetermined: nothing was checked."""
+        return exit_status(self.verdicts) if self.verdicts else 3
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst outcome of the run."""
+        return {0: Outcome.HOLDS, 1: Outcome.VIOLATED}.get(self.status, Outcome.UNDETERMINED)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Outcome | None:
+    """The worst outcome of some verdicts; None if there is none."""
+    found = {v.outcome for v in verdicts}
+    return next((o for o in WORST_FIRST if o in found), None)
+
+
+def counted(verdicts: Iterable[Verdict]) -> dict[Outcome, int]:
+    """Outcome -> how many verdicts."""
+    made = dict.fromkeys(Outcome, 0)
+    for verdict in verdicts:
+        made[verdict.outcome] += 1
+    return made
+
+
+def harm_of(spec: Spec, check: str) -> str:
+    """The harm that a property names; empty if the check is no property or names none."""
+    return next((p.harm for p in spec.properties if p.name == check), "")
+
+
+__all__ = ["WORST_FIRST", "MachineReport", "RunReport", "Size", "counted", "harm_of", "worst"]

@@ -1,0 +1,207 @@
+"""Runs the engines on specifications and gathers what they say.
+
+Silence is never taken for "holds": an engine that raised, ran out of memory, was killed, or said nothing is UNDETERMINED with the
+reason, and :mod:`turnproof.checkers.own_checks` looks for what nobody spoke about.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import attrs
+
+from turnproof.checkers.engines import ENGINES, Plan
+from turnproof.checkers.jobs import Done, Job, run_here, run_jobs
+from turnproof.checkers.own_checks import own_checks, undetermined
+from turnproof.checkers.progress import SILENT, Progress, amount
+from turnproof.checkers.report.model import MachineReport, Size
+from turnproof.checkers.verdict import Engine, Outcome, Verdict
+from turnproof.machines.kernel import TableError
+from turnproof.specs.language import Said, Spec
+
+if TYPE_CHECKING:
+    from turnproof.checkers.graph import Graph
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run. The text says what was covered."""
+
+
+def verify(spec: Spec, engines: Sequence[str] = (), *, plan: Plan | None = None, progress: Progress = SILENT) -> list[Verdict]:
+    """Every verdict about one specification. Unknown names of engines raise ``KeyError``."""
+    return list(report(spec, attrs.evolve(plan or Plan(), engines=tuple(engines)), progress=progress).verdicts)
+
+
+def report(spec: Spec, plan: Plan, *, progress: Progress = SILENT, catalog: Mapping[str, Spec] | None = None) -> MachineReport:
+    """Run the engines of ``plan`` on one specification; as :func:`reports`, for one."""
+    return next(iter(reports([(spec, plan)], progress=progress, catalog=catalog)))
+
+
+def reports(
+    pairs: Sequence[tuple[Spec, Plan]], *, progress: Progress = SILENT, catalog: Mapping[str, Spec] | None = None, workers: int = 2
+) -> Iterator[MachineReport]:
+    """Run each plan on its specification, ``workers`` engines at a time over all of them; each report as soon as those before it are out.
+
+    ``catalog`` is where ``spec.elsewhere`` must be found; None skips that. Raises :class:`Interrupted` on Ctrl-C,
+    :class:`TableError` where exploring shows a mistake of a table (a row that leaves the domain of a field), and ``KeyError`` for
+    an engine that does not exist.
+    """
+    for name in (name for _, plan in pairs for name in plan.engines if name not in ENGINES):
+        raise KeyError(f"no engine {name!r}; engines: {', '.join(ENGINES)}")
+    watch = _Watch(progress)
+    subjects: list[_Subject] = []
+    try:
+        for spec, plan in pairs:
+            subjects.append(_Subject(spec, plan, prefix=f"{spec.machine.name} " if len(pairs) > 1 else ""))
+            subjects[-1].explore(watch)
+        out = 0
+        for done in _all_jobs(subjects, watch, workers):
+            for subject in subjects:
+                subject.take(done)
+            while out < len(subjects) and subjects[out].complete:
+                out += 1
+                yield subjects[out - 1].report(catalog)
+    except KeyboardInterrupt:
+        raise Interrupted(_covered(subjects, watch)) from None
+    yield from (subject.report(catalog) for subject in subjects[out:])
+
+
+def _all_jobs(subjects: Sequence[_Subject], watch: _Watch, workers: int) -> Iterator[Done]:
+    jobs = [job for subject in subjects for job in subject.jobs()]
+    return run_jobs(jobs, watch, workers=workers)
+
+
+class _Subject:
+    """One specification on its way through the engines."""
+
+    def __init__(self, spec: Spec, plan: Plan, *, prefix: str) -> None:
+        self.spec, self.plan, self.prefix = spec, plan, prefix
+        self.started = self.ended = time.perf_counter()
+        self.graph: Graph | None = None
+        self.not_run: dict[str, str] = {}
+        self.finished: dict[str, Done] = {}
+        self.waiting: set[str] = set()
+
+    def explore(self, progress: Progress) -> None:
+        """Explore the machine, and settle which engines can run at all."""
+        mistakes: list[TableError] = []
+
+        def run(progress: Progress) -> list[Verdict]:
+            from turnproof.checkers.graph import LimitReached, explore
+
+            try:
+                self.graph = explore(self.spec, progress=progress)
+            except LimitReached as limit:
+                return [undetermined(self.spec, "the whole graph is explored", Engine.EXPLICIT, "cut short", str(limit))]
+            except TableError as mistake:
+                mistakes.append(mistake)
+            return []
+
+        self.finished["explore"] = run_here(Job(f"{self.prefix}explore", run), progress)
+        self.ended = time.perf_counter()
+        if mistakes:
+            raise mistakes[0]
+        for name, entry in ENGINES.items():
+            why = "" if self.graph is not None else "the graph is not complete"
+            why = self.plan.left_out.get(name, "") or ("" if self.plan.wanted(name) else "not asked for") or entry.needs(self.spec) or why
+            if why:
+                self.not_run[name] = why
+            else:
+                self.waiting.add(name)
+
+    def jobs(self) -> list[Job]:
+        """The engines that are to run."""
+        return [Job(self.prefix + name, partial(self._run, name)) for name in ENGINES if name in self.waiting]
+
+    def _run(self, name: str, progress: Progress) -> list[Verdict]:
+        return ENGINES[name].run(self.spec, cast("Graph", self.graph), self.plan, progress)
+
+    def take(self, done: Done) -> None:
+        """Keep the result of a job if it is one of this specification's."""
+        name = done.name.removeprefix(self.prefix)
+        if done.name == self.prefix + name and name in self.waiting:
+            self.waiting.discard(name)
+            self.finished[name] = done
+            self.ended = time.perf_counter()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every engine has ended."""
+        return not self.waiting
+
+    def verdicts(self) -> list[Verdict]:
+        """What the engines said so far, in the order of :data:`ENGINES`."""
+        order = [name for name in ("explore", *ENGINES) if name in self.finished]
+        return [v for name in order for v in _verdicts(self.spec, name, self.finished[name])]
+
+    def report(self, catalog: Mapping[str, Spec] | None) -> MachineReport:
+        """Everything that the run says of this specification."""
+        verdicts = self.verdicts()
+        return MachineReport(
+            spec=self.spec,
+            verdicts=(*verdicts, *own_checks(self.spec, set(self.finished), verdicts, catalog)),
+            size=None if self.graph is None else size(self.graph),
+            timings={name: done.seconds for name, done in self.finished.items()},
+            not_run=self.not_run,
+            seconds=self.ended - self.started,
+            certificate=_certificate(self.plan, self.finished),
+        )
+
+
+def _certificate(plan: Plan, finished: Mapping[str, Done]) -> str:
+    done = finished.get("symbolic")
+    return (
+        str(plan.certificate) if done is not None and not done.error and plan.certificate is not None and plan.certificate.is_file() else ""
+    )
+
+
+# ── from finished jobs to verdicts ──
+
+
+def size(graph: Graph) -> Size:
+    """The explored graph in figures."""
+    return Size(graph.explored, graph.steps, graph.answers(Said.TAKEN), int(graph.depth.max()))
+
+
+def _verdicts(spec: Spec, name: str, done: Done) -> Iterator[Verdict]:
+    yield from done.verdicts
+    speaks = ENGINES[name].speaks if name in ENGINES else Engine.EXPLICIT
+    if done.error:
+        yield undetermined(spec, f"the engine {name} finishes", speaks, "not finished", done.error)
+    elif not done.verdicts and name in ENGINES:
+        yield undetermined(spec, f"the engine {name} checks something", speaks, "no verdict", "it finished without a verdict")
+
+
+# ── interruption ──
+
+
+class _Watch:
+    """Passes progress on and remembers the last word of each job, for whoever interrupts."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.last: dict[str, tuple[str, int, int | None]] = {}
+
+    def say(self, what: str, done: int, total: int | None = None) -> None:
+        self.last[what.partition(":")[0]] = (what, done, total)
+        self.progress.say(what, done, total)
+
+
+def _covered(subjects: Sequence[_Subject], watch: _Watch) -> str:
+    """What was finished, machine by machine, and what was under way: one line."""
+    said = []
+    for subject in subjects:
+        verdicts = subject.verdicts()
+        bad = sum(v.outcome is not Outcome.HOLDS for v in verdicts)
+        names = ", ".join(name for name in subject.finished if subject.graph is not None or name != "explore") or "nothing"
+        said.append(f"{subject.spec.machine.name}: {names} finished, {len(verdicts)} checks, {bad} of them not holding")
+    ended = {subject.prefix + name for subject in subjects for name in subject.finished}
+    running = [f"{what} {amount(done, total)}" for job, (what, done, total) in watch.last.items() if job not in ended]
+    seconds = time.perf_counter() - subjects[0].started if subjects else 0.0
+    return "; ".join(said) + (f"; under way: {', '.join(running)}" if running else "") + f"; after {seconds:.0f} s"
+
+
+__all__ = ["Interrupted", "report", "reports", "size", "verify"]

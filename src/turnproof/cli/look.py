@@ -1,0 +1,86 @@
+"""``turnproof list``, ``explain`` and ``coverage``: what there is to know of a machine without judging it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from turnproof.cli import names
+from turnproof.cli.app import SETTINGS, example
+from turnproof.cli.files import Output
+from turnproof.cli.output import columns, say, say_json
+from turnproof.cli.progress import Shown
+from turnproof.specs.language import Spec
+
+
+@example("turnproof list", "turnproof list --json")
+@click.command("list", context_settings=SETTINGS)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_machines(as_json: bool) -> int:
+    """Name the machines, with the size of their tables and specifications."""
+    facts = [_facts(spec) for spec in names.catalog().values()]
+    if as_json:
+        say_json({"format": "turnproof.list", "version": 1, "machines": facts})
+    elif facts:
+        heads = [name for name in facts[0] if name != "about"]
+        say(columns([heads, *([str(fact[head]) for head in heads] for fact in facts)]))
+    return 0
+
+
+def _facts(spec: Spec) -> dict[str, object]:
+    machine = spec.machine
+    return {
+        "machine": machine.name,
+        "phases": len(machine.phases),
+        "events": len(machine.events),
+        "effects": len(machine.effects),
+        "rows": len(machine.rows),
+        "requirements": len(spec.requirements),
+        "properties": len(spec.properties),
+        "variants": len(spec.variants),
+    }
+
+
+@example(
+    "turnproof explain reply_operation",
+    "turnproof explain reply_operation AbortRequested",
+    "turnproof explain reply_operation abort_requested | less",
+)
+@click.command(context_settings=SETTINGS)
+@click.argument("machine")
+@click.argument("event", required=False)
+def explain(machine: str, event: str | None) -> int:
+    """Say the table in words: the whole machine, or the rows of one event in their order."""
+    spec = names.one(machine)
+    name = None if event is None else names.event_name(spec, event)
+    from turnproof.checkers import draw
+
+    say(draw.explain(spec.machine, name).rstrip("\n"))
+    return 0
+
+
+@example("turnproof coverage reply_operation", "turnproof coverage reply_operation --json coverage.json")
+@click.command(context_settings=SETTINGS)
+@click.argument("machine")
+@click.option("--json", "json_", type=click.Path(path_type=Path), metavar="FILE", help="Write the figures as JSON; - for standard output.")
+def coverage(machine: str, json_: Path | None) -> int:
+    """Show which event was answered how in which phase, over the whole explored graph."""
+    spec = names.one(machine)
+    output = None if json_ is None else Output(json_, "--json")
+    if output is not None:
+        output.check()
+    from turnproof.checkers import coverage as engine
+    from turnproof.checkers.graph import explore
+
+    with Shown() as progress:
+        graph = explore(spec, progress=progress)
+    covered = engine.coverage(graph)
+    if output is None or not output.to_stdout:
+        say(covered.text().rstrip("\n"))
+    if output is not None:
+        output.write(covered.json())
+    return 0
+
+
+__all__ = ["coverage", "explain", "list_machines"]

@@ -1,0 +1,61 @@
+"""From the names on the command line to machines, events and engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from turnproof.checkers.engines import ENGINES
+from turnproof.checkers.written import WrittenError, event_class, excerpt, nearest, plain
+from turnproof.cli.misuse import Misuse, broken_table
+from turnproof.specs.language import Spec
+
+
+def catalog() -> Mapping[str, Spec]:
+    """Every specification. Raises :class:`Misuse` if a machine or specification is written wrongly."""
+    try:
+        from turnproof.specs.catalog import specifications
+
+        return specifications()
+    except Exception as problem:
+        raise Misuse(broken_table(problem)) from problem
+
+
+def one(name: str) -> Spec:
+    """The specification of that machine. Raises :class:`Misuse`."""
+    specs = catalog()
+    return specs[_known(name, specs, "machine")]
+
+
+def some(names: Sequence[str]) -> list[Spec]:
+    """The specifications of those machines, each once; all of them if none is named. Raises :class:`Misuse`."""
+    specs = catalog()
+    chosen = [_known(name, specs, "machine") for name in names] or list(specs)
+    return [specs[name] for name in dict.fromkeys(chosen)]
+
+
+def engines(names: Sequence[str]) -> tuple[str, ...]:
+    """Engines by name, commas allowed. Raises :class:`Misuse`."""
+    single = [part.strip() for name in names for part in name.split(",") if part.strip()]
+    if names and not single:
+        raise Misuse(f"--engine needs a name: {', '.join(ENGINES)}")
+    return tuple(dict.fromkeys(_known(name, ENGINES, "engine") for name in single))
+
+
+def event_name(spec: Spec, name: str) -> str:
+    """The name of an event class, however it is spelled. Raises :class:`Misuse`."""
+    try:
+        return event_class(spec.machine, name).__name__
+    except WrittenError as error:
+        raise Misuse(str(error)) from None
+
+
+def _known(name: str, known: Iterable[str], what: str) -> str:
+    names = list(known)
+    for candidate in names:
+        if plain(candidate) == plain(name):
+            return candidate
+    every = "; there are: " + ", ".join(names)
+    raise Misuse(f"no {what} {excerpt(name)}{nearest(name, names) or every}")
+
+
+__all__ = ["catalog", "engines", "event_name", "one", "some"]

@@ -1,0 +1,83 @@
+"""``turnproof replay`` and ``recheck``: files that somebody else may have written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from turnproof.checkers.report import Paint
+from turnproof.checkers.report.text import COLORS, story_text
+from turnproof.checkers.verdict import Outcome, Verdict, exit_status
+from turnproof.cli import names
+from turnproof.cli.app import SETTINGS, example
+from turnproof.cli.files import readable
+from turnproof.cli.misuse import Misuse
+from turnproof.cli.output import paint, say
+from turnproof.cli.progress import Shown
+
+FILE = click.Path(path_type=Path)
+
+
+@example(
+    "turnproof replay reply_operation run.jsonl",
+    "turnproof replay reply_operation recording.jsonl.gz --from openclaw",
+    "turnproof replay reply_operation recording.jsonl.gz --from openclaw --variant shipped",
+)
+@click.command(context_settings=SETTINGS)
+@click.argument("machine")
+@click.argument("file", type=FILE)
+@click.option("--from", "source", metavar="SOURCE", help="Who wrote the file, if it is not a log of turnproof.")
+@click.option("--variant", metavar="NAME", help="Replay against this variant; without it the best-fitting one is named.")
+def replay(machine: str, file: Path, source: str | None, variant: str | None) -> int:
+    """Judge a recorded log, plain or gzip: does the machine do what the log says, and where do they part first?"""
+    spec = names.one(machine)
+    readable(file, "a log (JSON lines)")
+    from turnproof.checkers import traces
+
+    try:
+        with Shown() as progress:
+            report = traces.replay(spec, file, source=source, variant=variant, progress=progress)
+    except (ValueError, KeyError, OSError, EOFError) as problem:
+        raise Misuse(_one_line(file, problem)) from problem
+    say(report.text().rstrip("\n"))
+    return exit_status(report.verdicts)
+
+
+@example("turnproof recheck build/certificates/reply_operation.json")
+@click.command(context_settings=SETTINGS)
+@click.argument("file", type=FILE)
+def recheck(file: Path) -> int:
+    """Check a certificate again, with a fresh z3 and with cvc5; it trusts nothing but the file."""
+    readable(file, "a certificate (JSON)")
+    from turnproof.checkers import smt
+
+    try:
+        with Shown():
+            verdicts = smt.recheck(file)
+    except (ValueError, KeyError, OSError, EOFError) as problem:
+        raise Misuse(_one_line(file, problem)) from problem
+    say(verdicts_text(verdicts, paint()))
+    return exit_status(verdicts) if verdicts else 3
+
+
+def verdicts_text(verdicts: Sequence[Verdict], paint: Paint) -> str:
+    """Verdicts one a line, those that hold last counted."""
+    lines = []
+    for verdict in verdicts:
+        detail = f": {verdict.detail}" if verdict.detail else ""
+        lines.append(f"{paint.outcome(verdict.outcome, 6)} {verdict.check}  {verdict.how}{detail}")
+        lines += ["  " + line for line in story_text(verdict).splitlines()]
+    held = sum(v.outcome is Outcome.HOLDS for v in verdicts)
+    color = COLORS[Outcome.HOLDS if verdicts and held == len(verdicts) else Outcome.VIOLATED]
+    return "\n".join((*lines, paint(f"{held} of {len(verdicts)} checks hold", color)))
+
+
+def _one_line(file: Path, problem: Exception) -> str:
+    text = str(problem.args[0]) if isinstance(problem, KeyError) and problem.args else str(problem)
+    text = " ".join(text.split()) or type(problem).__name__
+    return text if str(file) in text else f"{file}: {text}"
+
+
+__all__ = ["recheck", "replay", "verdicts_text"]

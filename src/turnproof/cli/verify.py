@@ -1,0 +1,171 @@
+"""``turnproof verify``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import attrs
+import click
+
+from turnproof import __version__
+from turnproof.checkers.engines import ENGINES, QUICK, STEPS, Plan
+from turnproof.checkers.report import (
+    MachineReport,
+    RunReport,
+    itf_traces,
+    json_report,
+    junit_report,
+    machine_text,
+    sarif_report,
+    summary_text,
+)
+from turnproof.checkers.report.locate import project_root
+from turnproof.checkers.verify import reports
+from turnproof.cli import names
+from turnproof.cli.app import SETTINGS, example
+from turnproof.cli.files import Output, check_directory, check_outputs
+from turnproof.cli.misuse import Misuse
+from turnproof.cli.output import paint, say
+from turnproof.cli.progress import Shown
+from turnproof.specs.language import Spec
+
+FILE = click.Path(path_type=Path)
+
+
+@attrs.frozen(kw_only=True)
+class Outputs:
+    """Where the report goes besides standard output; None: nowhere."""
+
+    json: Path | None
+    junit: Path | None
+    sarif: Path | None
+    pytest: Path | None
+    itf: Path | None
+
+    def files(self) -> dict[str, Output]:
+        """Option -> the file it names."""
+        named = {"--json": self.json, "--junit": self.junit, "--sarif": self.sarif, "--pytest": self.pytest}
+        return {option: Output(path, option) for option, path in named.items() if path is not None}
+
+    def check(self) -> None:
+        """Raise :class:`Misuse` if one of them cannot be written."""
+        check_outputs(list(self.files().values()))
+        if self.itf is not None:
+            check_directory(self.itf, "--itf")
+
+    @property
+    def take_stdout(self) -> bool:
+        """Whether a machine-readable report goes to standard output, so that the text must go elsewhere."""
+        return any(output.to_stdout for output in self.files().values())
+
+    def write(self, run: RunReport) -> None:
+        """Write every form that was asked for, from the one report."""
+        forms = {"--json": json_report, "--junit": junit_report, "--sarif": sarif_report, "--pytest": pytest_text}
+        for option, output in self.files().items():
+            output.write(forms[option](run))
+        if self.itf is not None:
+            for machine in run.machines:
+                for name, text in itf_traces(machine).items():
+                    Output(self.itf / name, "--itf").write(text)
+
+
+def pytest_text(run: RunReport) -> str:
+    """Every counterexample as a test that can be pasted."""
+    from turnproof.checkers.story import render_pytest
+
+    stories = [v.story for v in run.verdicts if v.story is not None]
+    return "\n\n".join(str(render_pytest(story)).strip() for story in stories) + "\n" if stories else '"""No counterexample was found."""\n'
+
+
+@example(
+    "turnproof verify                              every machine, every engine",
+    "turnproof verify reply_operation --quick      exploration only",
+    "turnproof verify --json report.json --sarif report.sarif",
+    "turnproof verify --engine explicit,symbolic --certificate proof.json",
+    "turnproof verify reply_operation --pytest test_regression.py --itf traces/",
+    "turnproof verify --json - | jq .counts",
+)
+@click.command(context_settings=SETTINGS)
+@click.argument("machines", nargs=-1, metavar="[MACHINE]...")
+@click.option("--engine", "engines", multiple=True, metavar="NAME", help=f"Run only this engine; may be repeated: {', '.join(ENGINES)}.")
+@click.option("--quick", is_flag=True, help=f"Run only {' and '.join(QUICK)}: seconds, no proof.")
+@click.option("--json", "json_", type=FILE, metavar="FILE", help="Write the report as JSON; - for standard output.")
+@click.option("--junit", type=FILE, metavar="FILE", help="Write the report as JUnit XML.")
+@click.option("--sarif", type=FILE, metavar="FILE", help="Write the report as SARIF 2.1.0, for annotations in code review.")
+@click.option("--pytest", "pytest_", type=FILE, metavar="FILE", help="Write every counterexample as a pytest that replays it.")
+@click.option("--itf", type=FILE, metavar="DIR", help="Write every counterexample as an ITF trace into this directory.")
+@click.option(
+    "--certificate", type=FILE, metavar="FILE", help="Where the certificate of the proofs goes; a directory for several machines."
+)
+@click.option("--steps", type=click.IntRange(min=1), default=STEPS, show_default=True, help="Steps of the sampled runs.")
+@click.option("--seed", type=int, help="Seed of the sampled runs.")
+@click.option("-v", "--verbose", is_flag=True, help="List every check, tell every counterexample.")
+def verify(
+    machines: Sequence[str],
+    engines: Sequence[str],
+    quick: bool,
+    json_: Path | None,
+    junit: Path | None,
+    sarif: Path | None,
+    pytest_: Path | None,
+    itf: Path | None,
+    certificate: Path | None,
+    steps: int,
+    seed: int | None,
+    verbose: bool,
+) -> int:
+    """Check every requirement of the machines: explore, prove, sample, compare.
+
+    Prints requirement, property and verdict, then every failure as a story. What is UNDETERMINED is never green: exit status 3.
+    """
+    outputs = Outputs(json=json_, junit=junit, sarif=sarif, pytest=pytest_, itf=itf)
+    chosen = names.engines(engines)
+    if quick and chosen:
+        raise Misuse("--quick and --engine both choose engines; keep one")
+    specs = names.some(machines)
+    outputs.check()
+    left_out = {name: "--quick" for name in ENGINES if quick and name not in QUICK}
+    plans = [Plan(engines=chosen, certificate=c, steps=steps, seed=seed, left_out=left_out) for c in certificates(specs, certificate)]
+    run = _run(specs, plans, verbose=verbose, to_stderr=outputs.take_stdout)
+    try:
+        outputs.write(run)
+    finally:
+        say(summary_text(run, paint(error_stream=outputs.take_stdout)), error_stream=outputs.take_stdout)
+    return run.status
+
+
+def _run(specs: Sequence[Spec], plans: Sequence[Plan], *, verbose: bool, to_stderr: bool) -> RunReport:
+    started, clock = datetime.now(UTC), time.perf_counter()
+    made: list[MachineReport] = []
+    with Shown() as progress:
+        for one in reports(list(zip(specs, plans, strict=True)), progress=progress, catalog=names.catalog()):
+            made.append(one)
+            progress.clear()
+            say(machine_text(one, paint(error_stream=to_stderr), verbose=verbose) + "\n", error_stream=to_stderr)
+    return RunReport(
+        machines=tuple(made),
+        version=__version__,
+        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds=time.perf_counter() - clock,
+    )
+
+
+def certificates(specs: Sequence[Spec], wanted: Path | None) -> list[Path]:
+    """One path for each specification. Raises :class:`Misuse` if ``wanted`` cannot hold them."""
+    if wanted is None:
+        directory = (project_root() or Path.cwd()) / "build" / "certificates"
+        check_directory(directory, "the directory for certificates,")
+        return [directory / f"{spec.machine.name}.json" for spec in specs]
+    if wanted.is_dir():
+        check_directory(wanted, "--certificate")
+        return [wanted / f"{spec.machine.name}.json" for spec in specs]
+    if len(specs) > 1:
+        raise Misuse(f"--certificate {wanted}: expected a directory that exists, for {len(specs)} machines are verified")
+    Output(wanted, "--certificate").check()
+    return [wanted]
+
+
+__all__ = ["certificates", "pytest_text", "verify"]
