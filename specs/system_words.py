@@ -49,6 +49,7 @@ class Received(Variable):
         return f"{self.scope} {self.said.value if self.said else 'received'} {self.owner.__name__}{_pattern(self.fields)}"
 
     def inner(self) -> tuple[object, ...]:
+        """The formulas of its pattern."""
         return tuple(v for _, v in self.fields)
 
 

@@ -1,0 +1,144 @@
+"""The breadth-first walk in plain Python: no tables, no packing, nothing clever. Every other engine must agree with it."""
+
+from __future__ import annotations
+
+import time
+
+from turnproof.checkers.network.run import Broken, Cut, Occurrence, Runner, World
+from turnproof.checkers.network.triggers import Trigger
+from turnproof.checkers.network.walk import Choice, Flaw, Handled, Over, Question, Trace, Walk
+from turnproof.checkers.progress import SILENT, Progress
+from turnproof.machines.kernel import fields_of
+from turnproof.specs.language import Said
+
+SAY_EVERY = 5_000
+"""States between two reports of progress."""
+
+
+class PlainWalk:
+    """A walk, with every state kept as the value it is."""
+
+    def __init__(self, runner: Runner, triggers: tuple[Trigger, ...], questions: tuple[Question, ...]) -> None:
+        self.runner, self.triggers = runner, triggers
+        self.questions = {over: [q for q in questions if q.over is over] for over in Over}
+        start = runner.initial()
+        self.worlds: list[World] = [start]
+        self.index: dict[World, int] = {start: 0}
+        self.parents: list[tuple[int, Choice] | None] = [None]
+        self.walk = Walk("plain Python")
+        self._handled: dict[tuple[int, object, object], Handled] = {}
+
+    def run(self, *, limit: int = 5_000_000, seconds: float | None = None, progress: Progress = SILENT) -> Walk:
+        """Walk until every reachable state is expanded, ``limit`` states are known, or ``seconds`` have passed."""
+        began, walk = time.monotonic(), self.walk
+        walk.levels, expanded = [1], 0
+        self.ask_state(0)
+        try:
+            while expanded < len(self.worlds) and walk.complete:
+                end = len(self.worlds)
+                for i in range(expanded, end):
+                    self.expand(i)
+                    if i % SAY_EVERY == 0:
+                        progress.say("states", len(self.worlds))
+                        if seconds is not None and time.monotonic() - began > seconds:
+                            walk.complete, walk.why = False, f"the time limit of {seconds:g} s"
+                            break
+                    if len(self.worlds) > limit:
+                        walk.complete, walk.why = False, f"the limit of {limit:,} states"
+                        break
+                expanded = end
+                if len(self.worlds) > end:
+                    walk.levels.append(len(self.worlds) - end)
+        except KeyboardInterrupt:
+            walk.complete, walk.why = False, "an interrupt"
+        walk.states, walk.seconds = len(self.worlds), time.monotonic() - began
+        walk.handled = list(self._handled.values())
+        return walk
+
+    def expand(self, i: int) -> None:
+        """Perform every step from state ``i``."""
+        world, moved = self.worlds[i], False
+        for number, trigger in enumerate(self.triggers):
+            if not self.runner.enabled(world, trigger):
+                continue
+            choice = self.choice(world, trigger)
+            try:
+                step = self.runner.perform(world, trigger)
+            except Cut:
+                self.walk.cut, moved = self.walk.cut + 1, True
+                continue
+            except Broken as broken:
+                moved = True
+                if broken.fault not in self.walk.flaws:
+                    self.walk.flaws[broken.fault] = Flaw(broken.fault, str(broken), (*self.trace(i), choice))
+                continue
+            self.walk.transitions += 1
+            changed = step.after != world
+            moved |= changed
+            self.walk.taken[number] = self.walk.taken.get(number, False) or changed
+            self.note(step)
+            self.ask_step(i, choice, step)
+            if changed and step.after not in self.index:
+                self.add(step.after, i, choice)
+        for question in () if moved else self.questions[Over.STUCK]:
+            if question.key not in self.walk.hits and self.runner.holds(question.holds, world):
+                self.walk.hits[question.key] = self.trace(i)
+
+    def choice(self, world: World, trigger: Trigger) -> Choice:
+        """What a trace remembers of beginning a step so."""
+        if trigger.where not in self.runner.channel:
+            return Choice(trigger, trigger.event)
+        content = world.channels[self.runner.channel[trigger.where]]
+        return Choice(trigger, content[trigger.position])
+
+    def add(self, world: World, parent: int, choice: Choice) -> None:
+        """A state seen for the first time."""
+        self.index[world] = len(self.worlds)
+        self.worlds.append(world)
+        self.parents.append((parent, choice))
+        self.ask_state(len(self.worlds) - 1)
+
+    def ask_state(self, i: int) -> None:
+        """Put the questions about states that have no hit yet."""
+        for question in self.questions[Over.STATE]:
+            if question.key not in self.walk.hits and self.runner.holds(question.holds, self.worlds[i]):
+                self.walk.hits[question.key] = self.trace(i)
+
+    def ask_step(self, i: int, choice: Choice, step: Occurrence) -> None:
+        """Put the questions about steps that have no hit yet."""
+        for question in self.questions[Over.STEP]:
+            if question.key not in self.walk.hits and self.runner.holds_of(question.holds, step):
+                self.walk.hits[question.key] = (*self.trace(i), choice)
+
+    def trace(self, i: int) -> Trace:
+        """The way from the initial state to state ``i``; shortest, because the walk goes breadth first."""
+        back: list[Choice] = []
+        link = self.parents[i]
+        while link is not None:
+            back.append(link[1])
+            link = self.parents[link[0]]
+        return tuple(reversed(back))
+
+    def note(self, step: Occurrence) -> None:
+        """Coverage: what was handled, and along which wires and copies something went."""
+        for delivery in step.deliveries:
+            key = (delivery.part, delivery.event, delivery.before)
+            if key in self._handled:
+                continue
+            part = self.runner.system.everyone[delivery.part]
+            self._handled[key] = Handled(part.name, delivery.event, delivery.before, delivery.said, delivery.row)
+            system = self.runner.system
+            for n, wire in enumerate(system.wires):
+                if wire.source.name == part.name and any(wire.carries(e) for e in delivery.effects):
+                    self.walk.wires.add(n)
+            for n, copy in enumerate(system.copies):
+                if copy.of.name == part.name and any(copy.sees(t, delivery.said) for t in (delivery.event, *delivery.effects)):
+                    self.walk.copies.add(n)
+
+
+def phase_of(state: object, phase: str) -> str:
+    """The phase of a part's state, as reports write it."""
+    return str(getattr(state, phase).name.lower()) if phase in fields_of(type(state)) else ""
+
+
+__all__ = ["PlainWalk", "Said", "phase_of"]
