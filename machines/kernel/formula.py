@@ -274,30 +274,47 @@ def show_constant(value: object) -> str:
     return str(value)
 
 
-def show(node: object, *, outer: bool = True) -> str:
-    """The tree as a person reads it: ``phase = running and not frozen``."""
+def show(node: object, *, outer: bool = True, names: Callable[[Variable], str] = str) -> str:
+    """The tree as a person reads it: ``phase = running and not frozen``. ``names`` says how a variable is called."""
     if not isinstance(node, Formula):
         return show_constant(node)
     if node.op == "var":
-        return str(node.args[0])
+        return names(cast(Variable, node.args[0]))
     if node.op == "named":
         return str(node.args[0])
+
+    def inner(arg: object, *, outer: bool = True) -> str:
+        return show(arg, outer=outer, names=names)
+
     if node.op == "not":
-        return f"not {show(node.args[0], outer=False)}"
+        return f"not {inner(node.args[0], outer=False)}"
     if node.op == "choose":
         condition, then, otherwise = node.args
-        return f"({show(then)} if {show(condition)} else {show(otherwise)})"
+        return f"({inner(then)} if {inner(condition)} else {inner(otherwise)})"
     if node.op == "latest":
-        return f"latest({show(node.args[0])}, {show(node.args[1])})"
+        return f"latest({inner(node.args[0])}, {inner(node.args[1])})"
     if node.op == "eq" and node.args[1] is True:
-        return show(node.args[0], outer=outer)
+        return inner(node.args[0], outer=outer)
+    members = _members(node)
+    if members:
+        return f"{inner(members[0].args[0])} in ({', '.join(inner(m.args[1]) for m in members)})"
     known = OPERATORS.get(node.op, node.op)
-    text = (
-        f" {known} ".join(show(arg, outer=_same(node, arg)) for arg in node.args)
-        if len(node.args) > 1
-        else f"{known}({show(node.args[0]) if node.args else ''})"
-    )
+    if len(node.args) < 2:
+        return f"{known}({', '.join(inner(arg) for arg in node.args)})"
+    text = f" {known} ".join(inner(arg, outer=_same(node, arg)) for arg in node.args)
     return text if outer or node.op in ("eq", "ne", "lt", "le", "gt", "ge") else f"({text})"
+
+
+def _members(node: Formula) -> tuple[Formula, ...]:
+    """``x = a or x = b`` as its comparisons, which read better as ``x in (a, b)``; empty for any other tree."""
+    parts = [node]
+    while parts[0].op == "or":
+        parts = [cast(Formula, arg) for arg in parts[0].args] + parts[1:]
+    if len(parts) < 2 or not all(p.op == "eq" and not isinstance(p.args[1], Formula) and p.args[1] is not True for p in parts):
+        return ()
+    compared = [p.args[0] for p in parts]
+    same = {v.args[0] if isinstance(v, Formula) and v.op == "var" else None for v in compared}
+    return tuple(parts) if len(same) == 1 and None not in same else ()
 
 
 def _same(parent: Formula, child: object) -> bool:
