@@ -9,7 +9,7 @@ Arrays of different shapes broadcast, so that a state's field stays as long as t
 
 ``and``, ``or``, ``implies`` and ``choose`` read from left to right and stop at a plain bool. That is what makes the field of an
 event readable in a property of every step: ``on(AbortRequested) & (abort.reason == USER)`` never looks at ``reason`` where the
-event is another. :func:`check_words` finds a formula that lacks such a guard before anything is evaluated.
+event is another. ``words.check_words`` finds a formula that lacks such a guard before anything is evaluated.
 
 Enum members, tokens and timers are small integers here. The codes are the same in the whole process, so columns of different
 graphs can be compared.
@@ -25,7 +25,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from turnproof.machines.kernel import Field, Formula, Kind, TableError, Variable, fields_of, read
+from turnproof.machines.kernel import Field, Kind, TableError, Variable, fields_of, read
 from turnproof.machines.kernel.formula import Operators
 from turnproof.specs.language import Answered, Emitted, OnEvent, Said
 
@@ -49,8 +49,8 @@ class Columns(Protocol):
     def answered(self, said: Said) -> Data:
         """Whether the step is answered so."""
 
-    def emitted(self, effect: type, fields: Sequence[tuple[str, Data]]) -> Data:
-        """How many such effects the step emits."""
+    def emitted(self, pattern: Emitted, fields: Sequence[tuple[str, Data]]) -> Data:
+        """How many effects of the pattern's class, with these field values, the step emits."""
 
 
 @attrs.frozen
@@ -171,8 +171,7 @@ def _emitted(variable: Emitted) -> Reading:
         if reading.sort != sort_of(field):
             raise TableError(f"counts {variable.owner.__name__} whose {name} is {_called(reading.sort)}; it is {_called(sort_of(field))}")
         readings.append((name, reading.run))
-    owner = variable.owner
-    return Reading(int, lambda columns: columns.emitted(owner, [(name, run(columns)) for name, run in readings]))
+    return Reading(int, lambda columns: columns.emitted(variable, [(name, run(columns)) for name, run in readings]))
 
 
 def _fixed(number: int) -> Callable[[Columns], Data]:
@@ -310,93 +309,6 @@ COLUMNS: Operators[Reading] = {
 """One entry for each of the kernel's operators."""
 
 
-# ── words in the wrong place ──
-
-
-def check_words(node: object, where: str, *, states: Sequence[type], events: Sequence[type], step: bool) -> None:
-    """Raise :class:`TableError` if ``node`` reads what it cannot see.
-
-    ``states`` are the classes whose fields it may read. With ``step`` it may also read the state after, the event, the answer
-    and the effects; the field of an event only behind ``on(Event)``, since another event has no such field.
-    """
-    for variable in sorted(_read_by(node), key=str):
-        owner = variable.owner.__name__
-        if isinstance(variable, (OnEvent, Answered, Emitted)) or variable.scope == "next":
-            if not step:
-                raise TableError(f"{where} reads `{variable}`, a word of a step, but it is about a state: make it a Step")
-            if isinstance(variable, OnEvent) and variable.owner not in events:
-                raise TableError(f"{where} speaks of the event {owner}, which the machine does not have")
-        elif variable.owner not in states and not (step and variable.owner in events):
-            known = ", ".join(cls.__name__ for cls in states)
-            raise TableError(f"{where} reads {owner}.{variable.name}; it may read {known}" + (" and events" if step else ""))
-    if step:
-        for event in events:
-            _Guarded(event, frozenset(events), where).value(node)
-
-
-def words_of(node: object) -> tuple[Variable, ...]:
-    """The variables of a formula, each occurrence of a pattern of effects by itself."""
-    return tuple(_read_by(node))
-
-
-def _read_by(node: object) -> Iterable[Variable]:
-    if isinstance(node, Formula):
-        for arg in node.args:
-            if isinstance(arg, Variable):
-                yield arg
-                for inner in arg.inner():
-                    yield from _read_by(inner)
-            else:
-                yield from _read_by(arg)
-
-
-@attrs.frozen
-class _Guarded:
-    """A formula's value where only the class of the event is known: true, false, or None."""
-
-    event: type
-    events: frozenset[type]
-    where: str
-
-    def value(self, node: object) -> bool | None:
-        if not isinstance(node, Formula):
-            return node if isinstance(node, bool) else None
-        if node.op == "var":
-            return self.variable(cast(Variable, node.args[0]))
-        if node.op == "named":
-            return self.value(node.args[1])
-        first = self.value(node.args[0])
-        if node.op == "not":
-            return None if first is None else not first
-        if node.op in ("and", "or", "implies"):
-            stop = node.op != "and"
-            first = first if node.op != "implies" or first is None else not first
-            return first if first is stop else self.joined(first, self.value(node.args[1]), stop)
-        if node.op == "choose" and first is not None:
-            return self.value(node.args[1 if first else 2])
-        for arg in node.args[1:]:
-            self.value(arg)
-        return None
-
-    @staticmethod
-    def joined(first: bool | None, second: bool | None, stop: bool) -> bool | None:
-        return stop if second is stop else second if first is not None else None
-
-    def variable(self, variable: Variable) -> bool | None:
-        if isinstance(variable, OnEvent):
-            return variable.owner is self.event
-        if isinstance(variable, Emitted):
-            for inner in variable.inner():
-                self.value(inner)
-        elif variable.owner in self.events and variable.owner is not self.event:
-            name = variable.owner.__name__
-            raise TableError(
-                f"{self.where} reads {name}.{variable.name} also where the event is {self.event.__name__}, which has no such field: "
-                f"write on({name}) & ... before it, or implies(on({name}), ...) around it"
-            )
-        return None
-
-
 __all__ = [
     "COLUMNS",
     "TOKEN",
@@ -404,7 +316,6 @@ __all__ = [
     "Columns",
     "Data",
     "Reading",
-    "check_words",
     "code",
     "condition",
     "encode",
@@ -412,5 +323,4 @@ __all__ = [
     "negate",
     "read_columns",
     "sort_of",
-    "words_of",
 ]

@@ -25,10 +25,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from turnproof.checkers.columns import Array, check_words, encode
+from turnproof.checkers.columns import Array, encode
 from turnproof.checkers.predicates import Memory, Pasts, Predicates
 from turnproof.checkers.progress import SILENT, Progress
-from turnproof.machines.kernel import HOLE, Field, Ignored, Kind, Row, TableError, Taken, fields_of
+from turnproof.checkers.words import check_words
+from turnproof.machines.kernel import HOLE, Field, Ignored, Kind, Row, TableError, Taken, fields_of, show
 from turnproof.specs.language import AnyMachine, Said, Spec
 
 SAY_EVERY = 512
@@ -81,6 +82,8 @@ class Graph:
     """Node -> length of the shortest run that reaches it."""
     cut: int
     """Steps that lead beyond the counter bound."""
+    to_depth: int | None = None
+    """If given, nodes this many steps from the initial one were not expanded either."""
     seconds: float
 
     @cached_property
@@ -147,34 +150,40 @@ class Graph:
             node = int(self.parent[node])
         return steps[::-1]
 
-    def bounds(self) -> str:
-        """What the search covered, as verdicts say it: ``exhaustive (7,456 states; 2 tokens, counters to 2)``."""
+    def bounds(self, *notes: str) -> str:
+        """What the search covered, as verdicts say it: ``exhaustive (7,456 states, 432,448 steps; 2 tokens, counters to 2)``."""
         kinds = {field.kind for cls in (self.machine.state, *self.machine.events) for field in fields_of(cls).values()}
-        parts = []
-        if Kind.TOKEN in kinds:
-            parts.append(f"{self.spec.tokens} token{'s' if self.spec.tokens != 1 else ''}")
-        if Kind.COUNTER in kinds:
-            parts.append(f"counters to {self.spec.counter}")
-        inside = f"{self.explored:,} states, {self.steps:,} steps" + (f"; {', '.join(parts)}" if parts else "")
+        sizes = [f"{self.spec.tokens} token{'s' if self.spec.tokens != 1 else ''}"] if Kind.TOKEN in kinds else []
+        sizes += [f"counters to {self.spec.counter}"] if Kind.COUNTER in kinds else []
+        parts = [f"{self.explored:,} states, {self.steps:,} steps", ", ".join(sizes)]
+        parts += ["" if self.spec.assume is None else f"assuming {show(self.spec.assume)}", *notes]
         within = f" within counter <= {self.spec.counter}" if self.cut else ""
-        return f"exhaustive{within} ({inside})"
+        deep = "" if self.to_depth is None else f" to depth {self.to_depth}"
+        return f"exhaustive{within}{deep} ({'; '.join(part for part in parts if part)})"
 
 
-def explore(spec: Spec, *, machine: AnyMachine | None = None, progress: Progress | None = None, limit: int = 5_000_000) -> Graph:
-    """The graph of ``spec.machine``, or of ``machine`` in its place (a variant, a mutant).
+def explore(
+    spec: Spec,
+    *,
+    machine: AnyMachine | None = None,
+    progress: Progress | None = None,
+    limit: int = 5_000_000,
+    depth: int | None = None,
+) -> Graph:
+    """The graph of ``spec.machine``, or of ``machine`` in its place (a variant, a mutant), or its first ``depth`` steps.
 
     Raises :class:`LimitReached` where there are more than ``limit`` states, and :class:`TableError` where a row leaves the domain
     of a field; the message names row, field and state.
     """
-    return _Search(spec, spec.machine if machine is None else machine, limit).run(progress or SILENT)
+    return _Search(spec, spec.machine if machine is None else machine, limit, depth).run(progress or SILENT)
 
 
 class _Search:
     """One breadth-first search. Nodes beyond the bound are numbered from -2 downwards until the search is over."""
 
-    def __init__(self, spec: Spec, machine: AnyMachine, limit: int) -> None:
+    def __init__(self, spec: Spec, machine: AnyMachine, limit: int, to_depth: int | None) -> None:
         check_spec(spec, machine)
-        self.spec, self.machine, self.limit = spec, machine, limit
+        self.spec, self.machine, self.limit, self.to_depth = spec, machine, limit, to_depth
         self.events = machine.all_events(tokens=spec.tokens, counter=spec.counter)
         self.allowed = None if spec.assume is None else Predicates(machine, spec.histories).test(spec.assume)
         self.memory = Memory(machine, spec)
@@ -182,6 +191,7 @@ class _Search:
         self.nodes: list[tuple[object, Pasts]] = []
         self.beyond: list[tuple[object, Pasts]] = []
         self.known: dict[object, int] = {}
+        self.depths: list[int] = []
         self.reached: list[tuple[int, int]] = []
         self.reached_beyond: list[tuple[int, int]] = []
         self.effect_numbers: dict[tuple[object, ...], int] = {(): 0}
@@ -192,12 +202,16 @@ class _Search:
         started = time.perf_counter()
         rows, successors, effects = array("i"), array("i"), array("i")
         self.node(self.machine.initial, self.shared(self.memory.initial), -1, -1, None)
+        expanded = 0
         for number, (state, pasts) in enumerate(self.nodes):
+            if self.depths[number] == self.to_depth:
+                break
+            expanded += 1
             if number % SAY_EVERY == 0:
                 progress.say("states explored", number, len(self.nodes))
             self.expand(number, state, pasts, rows, successors, effects)
         progress.say("states explored", len(self.nodes), len(self.nodes))
-        shape = (len(self.nodes), len(self.events))
+        shape = (expanded, len(self.events))
         successor = _table(successors, shape)
         cut = int((successor < -1).sum())
         if cut:
@@ -253,6 +267,7 @@ class _Search:
             if number >= self.limit:
                 raise LimitReached(self.machine.name, self.limit)
             self.nodes.append((state, pasts))
+            self.depths.append(self.depths[parent] + 1 if parent >= 0 else 0)
             self.reached.append((parent, event))
         else:
             number = -2 - len(self.beyond)
@@ -279,24 +294,23 @@ class _Search:
     def graph(self, row: Array, successor: Array, effects: Array, cut: int, started: float) -> Graph:
         nodes, reached = self.nodes + self.beyond, self.reached + self.reached_beyond
         parent = np.array([p for p, _ in reached], dtype=np.int32)
-        depth = np.zeros(len(nodes), dtype=np.int32)
-        for number in range(1, len(nodes)):
-            depth[number] = depth[parent[number]] + 1
+        depths = self.depths + [self.depths[p] + 1 for p, _ in self.reached_beyond]
         return Graph(
             spec=self.spec,
             machine=self.machine,
             events=self.events,
             states=tuple(state for state, _ in nodes),
             pasts=tuple(pasts for _, pasts in nodes),
-            explored=len(self.nodes),
+            explored=row.shape[1],
             row=row,
             successor=successor,
             effects=effects,
             effect_lists=tuple(self.effect_numbers),
             parent=parent,
             parent_event=np.array([e for _, e in reached], dtype=np.int32),
-            depth=depth,
+            depth=np.array(depths, dtype=np.int32),
             cut=cut,
+            to_depth=self.to_depth,
             seconds=time.perf_counter() - started,
         )
 

@@ -36,10 +36,16 @@ class Predicates:
         self.events = machine.events
         self.places = {type(history.initial): n for n, history in enumerate(histories)}
         self.names = Names()
+        self._tests: dict[int, tuple[object, StepTest]] = {}
 
     def test(self, node: object) -> StepTest:
-        """A formula over a step; one over a state reads only ``before`` and ``pasts``."""
-        return cast(StepTest, self._compile("s, p, e, said, effects, t, q", f"    return bool({self.expression(node)})\n"))
+        """A formula over a step; one over a state reads only ``before`` and ``pasts``. Compiled once."""
+        known = self._tests.get(id(node))
+        if known is None:
+            body = f"    return bool({self.expression(node)})\n"
+            # The node is kept beside its test, so that no other can come to have its id.
+            known = self._tests[id(node)] = (node, cast(StepTest, self._compile("s, p, e, said, effects, t, q", body)))
+        return known[1]
 
     def advance(self, history: History) -> Callable[..., object]:
         """before, pasts, event, said, effects, after -> the history's value after the step."""

@@ -1,0 +1,245 @@
+"""Decides one property over one graph, and tells the shortest runs that break it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import attrs
+import numpy as np
+
+from turnproof.checkers.columns import Array
+from turnproof.checkers.evaluation import Evaluation
+from turnproof.checkers.graph import Graph
+from turnproof.checkers.liveness import Assumption, Edges, Region, find_lasso, reachable
+from turnproof.checkers.replay import Check, Run, asks_for_a_refusal, expect_same, replayed
+from turnproof.checkers.story import tell
+from turnproof.checkers.verdict import Story
+from turnproof.checkers.words import is_about_steps
+from turnproof.machines.kernel import TableError, formula
+from turnproof.specs.language import Always, EventuallyAlways, Fair, LeadsTo, Property, Said, Sometimes, Step
+
+Lines = Sequence[tuple[int, int]]
+"""Steps as (event, node before)."""
+
+
+@attrs.frozen
+class Violation:
+    """A broken property: the shortest story first, one story for each row that breaks it, and how many steps or states do."""
+
+    stories: tuple[Story, ...]
+    count: int
+    what: str
+    """What ``count`` counts: ``steps`` or ``states``; empty for a promise about the future, of which one run is told."""
+    shortest: bool = True
+
+    @property
+    def length(self) -> int:
+        """Events of the shortest counterexample."""
+        return self.stories[0].length
+
+    def detail(self) -> str:
+        """The one line beside the story."""
+        first, *others = self.stories
+        rows = [f"{story.steps[-1].row} ({story.length})" for story in others if story.steps]
+        by = f" by row {first.steps[-1].row}" if first.steps and self.what else ""
+        text = f"broken in {events(first.length)}{by}"
+        if rows:
+            text += f"; also by {', '.join(rows)}"
+        if self.count > 1 and self.what:
+            text += f"; {self.count:,} {self.what} in all"
+        return text if self.shortest else f"{text}; the search for a shorter one was cut short"
+
+
+def events(number: int) -> str:
+    """``1 event``, ``3 events``."""
+    return f"{number} event{'' if number == 1 else 's'}"
+
+
+class Judge:
+    """One graph, and what is asked about it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.spec, self.machine = graph, graph.spec, graph.machine
+        self.evaluation = Evaluation(graph)
+
+    # ── properties ──
+
+    def violation(self, prop: Property, *, all_routes: bool = True) -> Violation | None:
+        """How ``prop`` is broken; None if it is not. Raises :class:`TableError` for a property that cannot be read."""
+        where = f"property {prop.name!r}"
+        if isinstance(prop, Always):
+            bad = ~self.evaluation.states_where(prop.holds, where)
+            return self._broken_state(bad, prop, all_routes)
+        if isinstance(prop, Step):
+            return self._broken_step(self.evaluation.steps_against(prop.holds, where), prop, all_routes)
+        if isinstance(prop, LeadsTo):
+            return self._lasso(self.leads_to(prop), prop.fairness, prop)
+        if isinstance(prop, EventuallyAlways):
+            return self._lasso(self.eventually_always(prop), prop.fairness, prop)
+        raise TableError(f"{where}: a {type(prop).__name__} is a kind of property the explicit engine does not know")
+
+    def witness(self, prop: Sometimes) -> Story | None:
+        """The shortest run that reaches ``prop``; None if no run does."""
+        where = f"property {prop.name!r}"
+        if is_about_steps(prop.holds):
+            steps = self.first_by_row(self.evaluation.steps_where(prop.holds, where))[:1]
+            lines = [self.line(*step) for step in steps]
+        else:
+            found = np.flatnonzero(self.evaluation.states_where(prop.holds, where))
+            lines = [self.line_to(int(found[np.argmin(self.graph.depth[found])]))] if len(found) else []
+        for line in lines:
+            run = self.run(line, lambda run: run.reaches(prop.holds) or run.holds_now(prop.holds), prop.name)
+            return tell(run, f"reached: {prop.name}", f"assert run.reaches(run.property({prop.name!r}).holds)")
+        return None
+
+    def _broken_state(self, bad: Array, prop: Property, all_routes: bool) -> Violation | None:
+        if not bad.any():
+            return None
+        explored = self.graph.explored
+        breaking = np.zeros(self.graph.row.shape, dtype=np.bool_)
+        np.logical_and(bad[self.graph.successor], ~bad[:explored], out=breaking)
+        breaking &= self.graph.row >= 0
+        lines = [[]] if bad[0] else [self.line(*step) for step in self.first_by_row(breaking)]
+        return self._told(lines, prop, all_routes, int(bad.sum()), "states")
+
+    def _broken_step(self, bad: Array, prop: Property, all_routes: bool) -> Violation | None:
+        if not bad.any():
+            return None
+        return self._told([self.line(*step) for step in self.first_by_row(bad)], prop, all_routes, int(bad.sum()), "steps")
+
+    def _told(self, lines: Sequence[Lines], prop: Property, all_routes: bool, count: int, what: str) -> Violation:
+        chosen = lines if all_routes else lines[:1]
+        stories = [self.tell(line, lambda run: run.breaks(prop), sentence(prop), f"run.expect({prop.name!r})") for line in chosen]
+        return Violation(tuple(stories), count, what)
+
+    # ── promises about the future ──
+
+    @cached_property
+    def edges(self) -> Edges:
+        """The graph's steps, event by event; edge n is step ``divmod(n, explored)``."""
+        explored = self.graph.explored
+        source = np.broadcast_to(np.arange(explored, dtype=np.int32), self.graph.row.shape).ravel()
+        # A step that the assumption excludes becomes a stutter, which every node has anyway.
+        target = np.where(self.graph.row >= 0, self.graph.successor, np.arange(explored, dtype=np.int32)).ravel()
+        return Edges(len(self.graph.states), source, target)
+
+    @cached_property
+    def expanded(self) -> Array:
+        """Node -> whether its steps are known."""
+        known: Array = np.arange(len(self.graph.states)) < self.graph.explored
+        return known
+
+    def assumption(self, fair: Fair) -> Assumption:
+        """A fairness assumption over the graph's nodes and edges."""
+        where = f"fairness {fair.name!r}"
+        enabled = self.evaluation.states_where(fair.enabled, f"{where}: enabled")
+        taken = self.evaluation.steps_where(fair.taken, f"{where}: taken")
+        if not asks_for_a_refusal(fair):
+            taken = taken & self.changes
+        return Assumption(fair.name, np.array(enabled), taken.ravel(), fair.strong)
+
+    @cached_property
+    def changes(self) -> Array:
+        """(event, node) -> whether the step is taken and changes a state or emits something."""
+        graph = self.graph
+        taken = graph.said[graph.row] == list(Said).index(Said.TAKEN)
+        moved = (graph.successor != np.arange(graph.explored)) | (graph.effects > 0)
+        changes: Array = (graph.row >= 0) & taken & moved
+        return changes
+
+    def places(self, node: object, where: str) -> tuple[Array, Array]:
+        """Where a formula holds: nodes, and edges. One about steps holds of no node."""
+        about_steps = is_about_steps(node)
+        nodes = np.zeros(len(self.graph.states), dtype=np.bool_)
+        steps = np.zeros(self.graph.row.size, dtype=np.bool_)
+        if about_steps:
+            steps = self.evaluation.steps_where(node, where).ravel()
+        else:
+            nodes = np.array(self.evaluation.states_where(node, where))
+        return nodes, steps
+
+    def leads_to(self, prop: LeadsTo) -> Region:
+        """Where a run that breaks ``prop`` stays: ``first`` held, and ``then`` has not since."""
+        where = f"property {prop.name!r}"
+        formula(prop.first, f"{where}: first"), formula(prop.then, f"{where}: then")
+        first_nodes, first_edges = self.places(prop.first, f"{where}: first")
+        then_nodes, then_edges = self.places(prop.then, f"{where}: then")
+        return Region(nodes=~then_nodes, edges=~then_edges, starts=first_nodes, start_edges=first_edges)
+
+    def eventually_always(self, prop: EventuallyAlways) -> Region:
+        """A run that breaks ``prop`` comes back again and again to where it does not hold."""
+        nodes = len(self.graph.states)
+        starts = np.zeros(nodes, dtype=np.bool_)
+        starts[0] = True
+        bad = ~self.evaluation.states_where(prop.holds, f"property {prop.name!r}")
+        every, none = np.ones(self.graph.row.size, dtype=np.bool_), np.zeros(self.graph.row.size, dtype=np.bool_)
+        return Region(nodes=np.ones(nodes, dtype=np.bool_), edges=every, starts=starts, start_edges=none, visit=bad)
+
+    def _lasso(self, region: Region, fairness: Sequence[Fair], prop: Property) -> Violation | None:
+        assumptions = [self.assumption(fair) for fair in fairness]
+        known = attrs.evolve(region, nodes=region.nodes & self.expanded)
+        lasso = find_lasso(self.edges, known, assumptions)
+        if lasso is None:
+            return None
+        loop_from = len(lasso.prefix) + 1
+        line = [self.step_of(edge) for edge in (*lasso.prefix, *lasso.cycle)]
+        claim = f"run.expect({prop.name!r}, loop_from={loop_from})"
+        story = self.tell(line, lambda run: run.breaks(prop, loop_from=loop_from), sentence(prop), claim, loop_from=loop_from)
+        return Violation((story,), 1, "", shortest=lasso.shortest)
+
+    def leaves_bounds(self, region: Region) -> bool:
+        """Whether a run that has not kept its promise yet can leave what was explored, so that nothing is known of its future."""
+        starts = region.starts & region.nodes
+        starts[self.edges.target[region.start_edges & region.edges]] = True
+        starts &= region.nodes
+        kept = region.edges & region.nodes[self.edges.source] & region.nodes[self.edges.target]
+        return bool((reachable(self.edges, kept, starts) & ~self.expanded).any())
+
+    # ── runs ──
+
+    def step_of(self, edge: int) -> tuple[int, int]:
+        """(event, node) of an edge."""
+        return divmod(edge, self.graph.explored)
+
+    def line_to(self, node: int) -> Lines:
+        """A shortest run to ``node``."""
+        return [(event, before) for before, event in self.graph.path(node)]
+
+    def line(self, event: int, node: int) -> Lines:
+        """A shortest run that ends with ``event`` in ``node``."""
+        return [*self.line_to(node), (event, node)]
+
+    def first_by_row(self, bad: Array) -> list[tuple[int, int]]:
+        """The first of the marked steps of each row that answers one, (event, node), those after the shortest runs first."""
+        event, node = np.nonzero(bad)
+        order = np.lexsort((event, node, self.graph.depth[node]))
+        event, node = event[order], node[order]
+        _, first = np.unique(self.graph.row[event, node], return_index=True)
+        return [(int(event[n]), int(node[n])) for n in np.sort(first)]
+
+    def run(self, line: Lines, breaks: Check, what: str) -> Run:
+        """The run of ``line`` through ``machine.step``. Raises ``InternalError`` unless it breaks what it should, by the same states."""
+        graph = self.graph
+        run = replayed(self.spec, self.machine, [graph.events[event] for event, _ in line], breaks, what)
+        nodes = [int(graph.successor[event, node]) for event, node in line]
+        expect_same(run, [(graph.states[n], graph.pasts[n]) for n in nodes])
+        return run
+
+    def tell(self, line: Lines, breaks: Check, broken: str, claim: str, *, loop_from: int = 0, names: Sequence[type] = ()) -> Story:
+        """The story of ``line``, after it was played again. ``names`` are the classes that ``claim`` speaks of."""
+        return tell(self.run(line, breaks, broken), broken, claim, loop_from=loop_from, names=names)
+
+
+def sentence(prop: Property) -> str:
+    """The sentence of a property with its requirements and its harm."""
+    return told(prop.name, prop.requirements, prop.harm)
+
+
+def told(name: str, requirements: Sequence[str], harm: str = "") -> str:
+    """``released is for ever (R-REPLY-3): a successor's slot is freed``."""
+    ids = f" ({', '.join(requirements)})" if requirements else ""
+    return f"{name}{ids}" + (f": {harm}" if harm else "")
+
+
+__all__ = ["Judge", "Violation", "events", "sentence", "told"]
