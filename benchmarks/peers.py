@@ -137,8 +137,10 @@ def match_slot(s: slot.ReplySlot, e: object) -> tuple[slot.ReplySlot, tuple[obje
             if clear and s.queued and not barrier and not fence:
                 return attrs.evolve(freed, phase=slot.OFFERED, queued=s.queued - 1), (*wake, slot.StartQueuedTurn())
             return attrs.evolve(freed, phase=slot.FREE), wake
-        case slot.AttemptStarted(operation):
-            return (attrs.evolve(s, attempt=operation), ()) if operation == s.holder and s.attempt == NOBODY else (s, ())
+        case slot.AttemptRequested(operation):
+            if operation == NOBODY or operation != s.holder or s.attempt not in (NOBODY, operation):
+                return s, ()
+            return attrs.evolve(s, attempt=operation), (slot.StartAttempt(operation),)
         case slot.AttemptEnded(operation):
             if operation != s.attempt:
                 return s, ()

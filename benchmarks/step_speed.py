@@ -28,9 +28,9 @@ GATE_CYCLE: tuple[object, ...] = (
 """Two coins, through, a late expiry that is ignored, an alarm, and back."""
 
 SLOT_CYCLE: tuple[object, ...] = (
-    slot.BeginRequested("a", slot.TurnKind.VISIBLE), slot.AttemptStarted("a"), slot.WaitRequested(), slot.TurnQueued(),
+    slot.BeginRequested("a", slot.TurnKind.VISIBLE), slot.AttemptRequested("a"), slot.WaitRequested(), slot.TurnQueued(),
     slot.BeginRequested("b", slot.TurnKind.VISIBLE), slot.ReleaseReported("a", False, False), slot.AttemptEnded("a"),
-    slot.BeginRequested("b", slot.TurnKind.QUEUED), slot.AttemptStarted("b"), slot.AttemptEnded("b"),
+    slot.BeginRequested("b", slot.TurnKind.QUEUED), slot.AttemptRequested("b"), slot.AttemptEnded("b"),
     slot.ReleaseReported("b", False, False),
 )  # fmt: skip
 

@@ -106,7 +106,7 @@ class FenceEnded:
 
 
 @frozen
-class AttemptStarted:
+class AttemptRequested:
     """The attempt of an operation wants the key's lane."""
 
     operation: Annotated[str, Token]
@@ -140,7 +140,7 @@ class WaitAbandoned:
 
 
 Event = (
-    BeginRequested | ReleaseReported | BarrierEnded | FenceEnded | AttemptStarted | AttemptEnded | TurnQueued | OfferDeclined
+    BeginRequested | ReleaseReported | BarrierEnded | FenceEnded | AttemptRequested | AttemptEnded | TurnQueued | OfferDeclined
     | WaitRequested | WaitAbandoned
 )  # fmt: skip
 
@@ -170,14 +170,21 @@ class StartQueuedTurn:
     """Take the next turn out of the queue and let it begin."""
 
 
-Effect = Admit | WakeWaiters | AnswerIdle | StartQueuedTurn
+@frozen
+class StartAttempt:
+    """The lane is the operation's: let its attempt run."""
+
+    operation: Annotated[str, Token]
+
+
+Effect = Admit | WakeWaiters | AnswerIdle | StartQueuedTurn | StartAttempt
 
 
 # ── symbols ──
 
 now = symbol(ReplySlot)
 begin, release = symbol(BeginRequested), symbol(ReleaseReported)
-started, ended = symbol(AttemptStarted), symbol(AttemptEnded)
+wanted, ended = symbol(AttemptRequested), symbol(AttemptEnded)
 
 lane_free = named("lane free", now.attempt == NOBODY)
 open_to_followups = named("open to follow-ups", (now.barriers == 0) & (now.fences == 0))
@@ -222,13 +229,13 @@ ROWS: tuple[Row[ReplySlot, Effect], ...] = (
     Row(FenceEnded, data=evolve(now, fences=now.fences - 1), name="FenceEnded/one less"),
 
     # ── the lane: one attempt a key, also when its operation has lost the slot ──
-    Row(started, when=started.operation == NOBODY, refuse="an operation has an identity", name="AttemptStarted/nobody"),
-    Row(started, when=started.operation != now.holder, refuse="only the holder of the slot starts an attempt",
-        name="AttemptStarted/not holder"),
-    Row(started, when=lane_free, data=evolve(now, attempt=started.operation)),
-    Row(started, when=started.operation == now.attempt, stay=True, name="AttemptStarted/again",
+    Row(wanted, when=wanted.operation == NOBODY, refuse="an operation has an identity", name="AttemptRequested/nobody"),
+    Row(wanted, when=wanted.operation != now.holder, refuse="only the holder of the slot starts an attempt",
+        name="AttemptRequested/not holder"),
+    Row(wanted, when=lane_free, data=evolve(now, attempt=wanted.operation), emit=(StartAttempt(wanted.operation),)),
+    Row(wanted, when=wanted.operation == now.attempt, emit=(StartAttempt(wanted.operation),), name="AttemptRequested/again",
         because="Retry, profile rotation or fallback: another attempt of the same reply."),
-    Row(AttemptStarted, refuse="the attempt of an earlier turn is still live"),
+    Row(AttemptRequested, refuse="the attempt of an earlier turn is still live"),
     Row(ended, when=(ended.operation == NOBODY) | (ended.operation != now.attempt), ignore="no such attempt is live",
         name="AttemptEnded/stale"),
     Row(ended, at=FREE, when=open_to_followups & due, to=OFFERED, data=evolve(now, attempt=NOBODY, queued=now.queued - 1),

@@ -13,7 +13,7 @@ from turnproof.machines.reply_slot import (
     Admit,
     AnswerIdle,
     AttemptEnded,
-    AttemptStarted,
+    AttemptRequested,
     BarrierEnded,
     BeginRequested,
     Effect,
@@ -31,8 +31,8 @@ from turnproof.machines.reply_slot import (
     freed,
     now,
     release,
-    started,
     wake,
+    wanted,
 )
 from turnproof.specs.language import (
     Always,
@@ -110,9 +110,9 @@ PROPERTIES: tuple[Property, ...] = (
          implies(emits(StartQueuedTurn), (now.phase != OFFERED) | on(OfferDeclined))),
     Always(LOST_TURN, implies((now.phase == FREE) & (now.queued > 0), blocked), requirements="R-REPLY-26",
         harm="a message waits for ever at a key that nobody uses"),
-    refuses("a lane runs one attempt", AttemptStarted, (now.attempt != NOBODY) & (started.operation != now.attempt),
+    refuses("a lane runs one attempt", AttemptRequested, (now.attempt != NOBODY) & (wanted.operation != now.attempt),
         requirements="R-REPLY-26"),
-    refuses("only the holder starts an attempt", AttemptStarted, started.operation != now.holder, requirements="R-REPLY-26"),
+    refuses("only the holder starts an attempt", AttemptRequested, wanted.operation != now.holder, requirements="R-REPLY-26"),
     Step("the end of another's attempt is ignored", requirements="R-REPLY-24", holds=
          implies(on(AttemptEnded) & ((ended.operation == NOBODY) | (ended.operation != now.attempt)), ignored())),
     LeadsTo("a queued turn is started at last", now.queued > 0, now.phase == OFFERED, requirements="R-REPLY-26",
