@@ -23,7 +23,7 @@ from turnproof.machines.kernel import (
     show,
     variables,
 )
-from turnproof.specs.language import Always, LeadsTo, Property, Sometimes, Step
+from turnproof.specs.language import Always, EventuallyAlways, Fair, LeadsTo, Property, Sometimes, Step
 from turnproof.specs.system_words import NEXT, STEP_WORDS, ChannelDid, Pending, Received, SentBy, TimerIs
 
 if TYPE_CHECKING:
@@ -374,6 +374,12 @@ def _spec_mistakes(spec: SystemSpec) -> Iterator[str]:
             yield f"variant {variant.system.name} violates nothing: name the property it must violate, and in how many steps"
 
 
+def _fairness_mistakes(system: System, fairness: Iterable[Fair], place: str) -> Iterator[str]:
+    for fair in fairness:
+        yield from state_mistakes(system, formula(fair.enabled, place), f"{place}, fairness {fair.name!r}")
+        yield from step_mistakes(system, formula(fair.taken, place), f"{place}, fairness {fair.name!r}")
+
+
 def _property_mistakes(system: System, prop: Property) -> Iterator[str]:
     from turnproof.specs.system import NoDeadlock
 
@@ -384,10 +390,11 @@ def _property_mistakes(system: System, prop: Property) -> Iterator[str]:
         yield from step_mistakes(system, formula(prop.holds, place), place)
     elif isinstance(prop, LeadsTo):
         for side in (prop.first, prop.then):
-            yield from state_mistakes(system, formula(side, place), place)
-        for fair in prop.fairness:
-            yield from state_mistakes(system, formula(fair.enabled, place), f"{place}, fairness {fair.name!r}")
-            yield from step_mistakes(system, formula(fair.taken, place), f"{place}, fairness {fair.name!r}")
+            yield from step_mistakes(system, formula(side, place), place)
+        yield from _fairness_mistakes(system, prop.fairness, place)
+    elif isinstance(prop, EventuallyAlways):
+        yield from state_mistakes(system, formula(prop.holds, place), place)
+        yield from _fairness_mistakes(system, prop.fairness, place)
     elif isinstance(prop, NoDeadlock):
         yield from state_mistakes(system, prop.unless, place)
     else:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 import attrs
 
-from turnproof.machines.kernel import Formula, Machine, TableError, Variable, symbol
+from turnproof.machines.kernel import Formula, Machine, TableError, Variable, symbol, variables
 from turnproof.specs.language import Emitted, Said
 
 S = TypeVar("S")
@@ -90,7 +90,15 @@ class ChannelDid(Variable):
         return f"{self.scope} {self.what.value}"
 
 
-STEP_WORDS = (Received, SentBy, ChannelDid)
+@attrs.frozen(eq=False)
+class Acted(Variable):
+    """How many events any part took in the step with an effect. A step without, that leaves every state as it was, is a stutter."""
+
+    def __str__(self) -> str:
+        return "events taken with an effect"
+
+
+STEP_WORDS = (Received, SentBy, ChannelDid, Acted)
 """Variables that only a step can read."""
 
 
@@ -101,8 +109,6 @@ def _pattern(fields: tuple[tuple[str, object], ...]) -> str:
 
 def reads_step(formula: object) -> bool:
     """Whether a formula can only be read on a step: it counts something, or reads a state after the step."""
-    from turnproof.machines.kernel import variables
-
     return any(isinstance(v, STEP_WORDS) or v.scope.endswith(NEXT) for v in variables(formula))
 
 
@@ -124,6 +130,11 @@ def received(part: str, event: type, said: Said | None = None, **fields: object)
 def sent(part: str, effect: type, **fields: object) -> int:
     """How many such effects the part emitted in the step."""
     return cast(int, Formula("var", (SentBy(effect, "", part, _fields(effect, fields)),)))
+
+
+def acted() -> int:
+    """How many events any part took in the step with an effect."""
+    return cast(int, Formula("var", (Acted(int, "acted", ""),)))
 
 
 def _fields(cls: type, fields: dict[str, object]) -> tuple[tuple[str, object], ...]:

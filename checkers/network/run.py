@@ -31,7 +31,7 @@ from turnproof.machines.kernel.domain import Kind as FieldKind
 from turnproof.machines.kernel.evaluate import PYTHON, value
 from turnproof.specs.language import Said
 from turnproof.specs.system import Channel, Copy, Empties, Happening, Ledger, System, Wire
-from turnproof.specs.system_words import NEXT, ChannelDid, Pending, Received, SentBy, TimerIs
+from turnproof.specs.system_words import NEXT, Acted, ChannelDid, Pending, Received, SentBy, TimerIs
 
 
 class World(NamedTuple):
@@ -77,6 +77,8 @@ class Delivery:
     before: object
     after: object
     effects: tuple[object, ...]
+    cause: tuple[int, int] = (-1, -1)
+    """Which delivery of this step, and which of its effects, brought it about; -1 for the trigger, or for the event itself (a copy)."""
 
 
 @attrs.frozen(eq=False)
@@ -152,6 +154,8 @@ class Runner:
         def variable(v: Variable) -> object:
             if isinstance(v, ChannelDid):
                 return sum(1 for name, what, _ in step.channels if (name, what) == (v.scope, v.what))
+            if isinstance(v, Acted):
+                return sum(1 for d in step.deliveries if d.said is Said.TAKEN and d.effects)
             if isinstance(v, Received):
                 mine = (d for d in step.deliveries if d.part == self.index[v.scope] and (v.said is None or d.said is v.said))
                 return sum(1 for d in mine if self._fits(v.owner, v.fields, d.event, d))
@@ -187,7 +191,7 @@ class _Step:
         self.runner, self.before, self.trigger = runner, world, trigger
         self.parts, self.timers = list(world.parts), [list(t) for t in world.timers]
         self.channels, self.budgets = [list(c) for c in world.channels], list(world.budgets)
-        self.queue: deque[tuple[int, object]] = deque()
+        self.queue: deque[tuple[int, object, tuple[int, int]]] = deque()
         self.deliveries: list[Delivery] = []
         self.done: list[tuple[str, Happening, object]] = []
 
@@ -195,7 +199,7 @@ class _Step:
         self.begin()
         while self.queue:
             if len(self.deliveries) >= self.runner.system.cascade:
-                part, event = self.queue[0]
+                part, event, _ = self.queue[0]
                 name = self.runner.system.everyone[part].name
                 raise Broken(
                     Fault.ENDLESS, f"a step delivers more than {self.runner.system.cascade} events, the next {show_event(event)} to {name}"
@@ -212,7 +216,7 @@ class _Step:
             part = self.runner.index[trigger.where]
             if trigger.kind is Kind.EXPIRE:
                 self.timers[part][self.runner.timers[part].index(cast(Enum, trigger.timer))] = Ledger.OFF
-            self.queue.append((part, trigger.event))
+            self.queue.append((part, trigger.event, (-1, -1)))
             return
         index = self.runner.channel[trigger.where]
         channel = self.runner.system.channels[index]
@@ -222,11 +226,11 @@ class _Step:
         event = self.channels[index].pop(trigger.position)
         if trigger.kind is Kind.DELIVER:
             self.done.append((channel.name, Happening.DELIVERED, event))
-            self.queue.append((self.runner.index[channel.to.name], event))
+            self.queue.append((self.runner.index[channel.to.name], event, (-1, -1)))
         else:
             self.done.append((channel.name, Happening.LOST, event))
 
-    def handle(self, part: int, event: object) -> None:
+    def handle(self, part: int, event: object, cause: tuple[int, int]) -> None:
         machine = self.runner.system.everyone[part].machine
         before = self.parts[part]
         answer = machine.step(before, event)
@@ -238,13 +242,14 @@ class _Step:
         after, effects = (answer.state, answer.effects) if isinstance(answer, Taken) else (before, ())
         self.bound(part, after)
         self.parts[part] = after
-        self.deliveries.append(Delivery(part, event, said, why, answer.row.name, before, after, effects))
-        self.copy(part, event, said)
-        for effect in effects:
+        here = len(self.deliveries)
+        self.deliveries.append(Delivery(part, event, said, why, answer.row.name, before, after, effects, cause))
+        self.copy(part, event, said, (here, -1))
+        for number, effect in enumerate(effects):
             if isinstance(effect, TIMER_EFFECTS):
                 self.clock(part, effect)
             else:
-                self.send(part, effect, said)
+                self.send(part, effect, said, (here, number))
 
     def bound(self, part: int, state: object) -> None:
         for name in self.runner.counters[part]:
@@ -267,13 +272,13 @@ class _Step:
         else:
             self.timers[part][index] = Ledger.OFF
 
-    def copy(self, part: int, thing: object, said: Said) -> None:
+    def copy(self, part: int, thing: object, said: Said, cause: tuple[int, int]) -> None:
         for copy in self.runner.copies[part]:
             if copy.sees(thing, said):
-                self.queue.append((self.runner.index[copy.to.name], self.checked(copy, copy.arrives(thing))))
+                self.queue.append((self.runner.index[copy.to.name], self.checked(copy, copy.arrives(thing)), cause))
 
-    def send(self, part: int, effect: object, said: Said) -> None:
-        self.copy(part, effect, said)
+    def send(self, part: int, effect: object, said: Said, cause: tuple[int, int]) -> None:
+        self.copy(part, effect, said, cause)
         received = type(effect) in self.runner.absorbed[part]
         for wire in self.runner.wires[part]:
             if not wire.carries(effect):
@@ -286,7 +291,7 @@ class _Step:
             if isinstance(wire.to, Channel):
                 self.push(wire.to, event)
             else:
-                self.queue.append((self.runner.index[wire.to.name], event))
+                self.queue.append((self.runner.index[wire.to.name], event, cause))
         if not received:
             raise Broken(Fault.UNRECEIVED, f"nobody receives {show_event(effect)} of {self.runner.system.everyone[part].name}")
 

@@ -12,6 +12,9 @@ from turnproof.checkers.network.triggers import Kind, Trigger
 from turnproof.machines.kernel import Formula
 from turnproof.specs.language import Said
 
+Key = tuple[str, str, int]
+"""What kind of question, about which property, and which of several of that kind."""
+
 
 class Over(Enum):
     """What a question is about."""
@@ -28,7 +31,7 @@ class Over(Enum):
 class Question:
     """Is there a reachable state, or a step, where this holds? ``key`` tells questions apart."""
 
-    key: tuple[str, str]
+    key: Key
     holds: Formula
     over: Over
 
@@ -73,7 +76,7 @@ class Walk:
     transitions: int = 0
     levels: list[int] = attrs.field(factory=list)
     """States first reached in 0, 1, 2, ... steps."""
-    hits: dict[tuple[str, str], Trace] = attrs.field(factory=dict)
+    hits: dict[Key, Trace] = attrs.field(factory=dict)
     """Key of a question -> the shortest trace to a state, or through a step, where it holds. Questions without a hit are left out."""
     flaws: dict[Fault, Flaw] = attrs.field(factory=dict)
     cut: int = 0
@@ -120,7 +123,7 @@ def located(runner: Runner, world: World, choice: Choice) -> Trigger:
     return attrs.evolve(trigger, position=content.index(choice.event))
 
 
-def by_key(questions: tuple[Question, ...]) -> Mapping[tuple[str, str], Question]:
+def by_key(questions: tuple[Question, ...]) -> Mapping[Key, Question]:
     """Questions by their key. Raises ``ValueError`` if two share one."""
     found = {q.key: q for q in questions}
     if len(found) != len(questions):

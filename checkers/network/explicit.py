@@ -1,0 +1,286 @@
+"""The explicit engine for systems: ``explore`` walks every reachable state, ``check`` judges, ``check_variants`` knows the history."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+import attrs
+
+from turnproof.checkers.network.plain import PlainWalk
+from turnproof.checkers.network.play import keeps
+from turnproof.checkers.network.questions import ANTECEDENT, BROKEN, REACHED, antecedents, questions
+from turnproof.checkers.network.run import Fault, Runner
+from turnproof.checkers.network.story import tell
+from turnproof.checkers.network.triggers import Trigger, triggers
+from turnproof.checkers.network.vacuity import unused
+from turnproof.checkers.network.walk import Flaw, Trace, Walk, replay
+from turnproof.checkers.progress import SILENT, Progress
+from turnproof.checkers.verdict import Engine, Outcome, Story, Verdict
+from turnproof.machines.kernel import show
+from turnproof.specs.language import Always, EventuallyAlways, LeadsTo, Property, Sometimes, Step
+from turnproof.specs.system import NoDeadlock, System, SystemSpec, SystemVariant
+
+if TYPE_CHECKING:
+    from turnproof.checkers.network.labelled import Judgement, Labels
+
+
+@attrs.define(eq=False)
+class NetworkGraph:
+    """A walked system. ``off`` names the switches that were turned off."""
+
+    spec: SystemSpec
+    system: System
+    properties: tuple[Property, ...]
+    off: frozenset[str]
+    runner: Runner
+    triggers: tuple[Trigger, ...]
+    walk: Walk
+    engine: PlainWalk
+    judged: dict[str, Judgement] = attrs.field(factory=dict)
+    _labels: Labels | None = None
+
+    @property
+    def labels(self) -> Labels:
+        """The graph with its edges, for liveness; made when first asked for."""
+        if self._labels is None:
+            from turnproof.checkers.network.plain_labels import PlainLabels
+
+            self._labels = PlainLabels(self.engine)
+        return self._labels
+
+    def bounds(self) -> str:
+        """``exhaustive (55 states, 100 steps; 2 tokens, counters to 2)``."""
+        parts = [
+            f"{self.walk.states:,} states, {self.walk.transitions:,} steps; {self.spec.tokens} tokens, counters to {self.spec.counter}"
+        ]
+        if self.off:
+            parts.append(f"without {', '.join(sorted(self.off))}")
+        word = "exhaustive" if self.walk.complete and not self.walk.flaws else "cut short"
+        return f"{word} ({'; '.join(parts)})"
+
+
+def explore(
+    spec: SystemSpec,
+    *,
+    system: System | None = None,
+    properties: tuple[Property, ...] | None = None,
+    off: Collection[str] = (),
+    limit: int = 5_000_000,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> NetworkGraph:
+    """Walk every reachable state of ``spec.system``, or of ``system`` instead (a variant).
+
+    ``off`` names switches to turn off. A walk that ``limit`` (states), ``seconds`` or Ctrl-C ends is not complete, and says so.
+    Raises ``KeyError`` for an unknown switch.
+    """
+    chosen = spec.system if system is None else system
+    known = {s.name for s in chosen.switches}
+    for name in off:
+        if name not in known:
+            raise KeyError(f"{chosen.name} has no switch {name!r}; its switches: {', '.join(sorted(known)) or 'none'}")
+    asked = spec.properties if properties is None else properties
+    runner = Runner(chosen, counter=spec.counter)
+    every = triggers(chosen, tokens=spec.tokens, counter=spec.counter, off=off)
+    plain = PlainWalk(runner, every, questions(asked))
+    walk = plain.run(limit=limit, seconds=seconds, progress=SILENT if progress is None else progress)
+    return NetworkGraph(spec, chosen, asked, frozenset(off), runner, every, walk, plain)
+
+
+# ── judging ──
+
+
+def check(spec: SystemSpec, graph: NetworkGraph, *, progress: Progress | None = None) -> list[Verdict]:
+    """One verdict for each fault a system may have, each property, each kind of thing that must be used, and the requirements."""
+    said = SILENT if progress is None else progress
+    verdicts = [_faultless(graph, fault) for fault in Fault]
+    for number, prop in enumerate(graph.properties):
+        said.say("properties judged", number, len(graph.properties))
+        verdicts.append(judge_property(graph, prop))
+    verdicts += [_used(graph, what, missing) for what, missing in unused(graph.system, graph.triggers, graph.walk, graph.off)]
+    return [*verdicts, _requirements(spec)]
+
+
+def _verdict(graph: NetworkGraph, name: str, outcome: Outcome, detail: str = "", story: Story | None = None) -> Verdict:
+    if outcome is Outcome.HOLDS and not (graph.walk.complete and not graph.walk.flaws):
+        outcome, detail = Outcome.UNDETERMINED, cut_short(graph)
+    return Verdict(
+        machine=graph.system.name, check=name, engine=Engine.EXPLICIT, outcome=outcome, how=graph.bounds(), detail=detail, story=story
+    )
+
+
+def cut_short(graph: NetworkGraph) -> str:
+    """Why a walk does not show that something holds."""
+    walk = graph.walk
+    if not walk.complete:
+        return f"{walk.why} ended the search at {walk.states:,} states, {walk.depth} steps deep"
+    return "steps were not followed: " + "; ".join(flaw.sentence for flaw in walk.flaws.values())
+
+
+def _faultless(graph: NetworkGraph, fault: Fault) -> Verdict:
+    flaw = graph.walk.flaws.get(fault)
+    if flaw is not None:
+        return _verdict(graph, fault.value, Outcome.VIOLATED, flaw.sentence, _flaw_story(graph, flaw))
+    # One fault cuts the walk short for the others as well, but does not make their own question any less open.
+    return _verdict(graph, fault.value, Outcome.HOLDS)
+
+
+def _flaw_story(graph: NetworkGraph, flaw: Flaw) -> Story:
+    """The way to the step that is not allowed, which itself has no end to show."""
+    steps = replay(graph.runner, flaw.trace[:-1])
+    return tell(
+        graph.runner, graph.spec, steps, f"then {flaw.trace[-1].trigger}: {flaw.sentence}", "assert False, 'the next step is not allowed'"
+    )
+
+
+def judge_property(graph: NetworkGraph, prop: Property) -> Verdict:
+    """The verdict on one property."""
+    started = time.perf_counter()
+    outcome, detail, story = _judged(graph, prop)
+    made = _verdict(graph, prop.name, outcome, detail, story)
+    return attrs.evolve(made, requirements=prop.requirements, seconds=time.perf_counter() - started)
+
+
+def _judged(graph: NetworkGraph, prop: Property) -> tuple[Outcome, str, Story | None]:
+    if isinstance(prop, Sometimes):
+        if (REACHED, prop.name, 0) in graph.walk.hits:
+            return Outcome.HOLDS, "", None
+        if not graph.walk.complete:
+            return Outcome.UNDETERMINED, f"not reached so far; {cut_short(graph)}", None
+        return Outcome.VIOLATED, "never reached: no run of the system comes there", None
+    story = violation(graph, prop)
+    if story is not None:
+        return Outcome.VIOLATED, f"broken in {steps(story.length)}", story
+    if isinstance(prop, Always | Step | NoDeadlock):
+        vacuous = _vacuous(graph, prop)
+        return (Outcome.VIOLATED, vacuous, None) if vacuous and graph.walk.complete else (Outcome.HOLDS, "", None)
+    if isinstance(prop, LeadsTo | EventuallyAlways):
+        if not graph.walk.complete:
+            return Outcome.UNDETERMINED, cut_short(graph), None
+        judged = judgement(graph, prop)
+        if judged.vacuous:
+            return Outcome.VIOLATED, judged.vacuous, None
+        if judged.unknown:
+            return Outcome.UNDETERMINED, "a run leaves the bounds with its promise open: what follows is not known", None
+    return Outcome.HOLDS, "", None
+
+
+def steps(number: int) -> str:
+    """``1 step``, ``3 steps``."""
+    return f"{number} step{'' if number == 1 else 's'}"
+
+
+def _vacuous(graph: NetworkGraph, prop: Always | Step | NoDeadlock) -> str:
+    if isinstance(prop, NoDeadlock):
+        return ""
+    never = [a for n, a in enumerate(antecedents(prop)) if (ANTECEDENT, prop.name, n) not in graph.walk.hits]
+    return "; ".join(f"vacuous: the antecedent `{show(a)}` is never reached" for a in never)
+
+
+def violation(graph: NetworkGraph, prop: Property) -> Story | None:
+    """The shortest counterexample, replayed through ``machine.step``; None if there is none."""
+    if isinstance(prop, LeadsTo | EventuallyAlways):
+        return _lasso(graph, prop) if graph.walk.complete else None
+    trace = graph.walk.hits.get((BROKEN, prop.name, 0))
+    return None if trace is None else _told(graph, prop, trace, 0)
+
+
+def judgement(graph: NetworkGraph, prop: LeadsTo | EventuallyAlways) -> Judgement:
+    """What liveness found of a promise about the future; decided once for each graph."""
+    if prop.name not in graph.judged:
+        from turnproof.checkers.network.labelled import judge
+
+        graph.judged[prop.name] = judge(graph.labels, prop)
+    return graph.judged[prop.name]
+
+
+def _lasso(graph: NetworkGraph, prop: LeadsTo | EventuallyAlways) -> Story | None:
+    lasso = judgement(graph, prop).lasso
+    if lasso is None:
+        return None
+    trace = tuple(graph.labels.choice(edge) for edge in (*lasso.prefix, *lasso.cycle))
+    return _told(graph, prop, trace, len(lasso.prefix) + 1)
+
+
+def _told(graph: NetworkGraph, prop: Property, trace: Trace, loop_from: int) -> Story:
+    performed = replay(graph.runner, trace)
+    worlds = [graph.runner.initial(), *(step.after for step in performed)]
+    if keeps(graph.runner, prop, graph.triggers, worlds, performed, loop_from):
+        raise RuntimeError(f"internal error: a counterexample to {prop.name!r} keeps it when it is replayed")
+    if 0 < loop_from <= len(performed) and worlds[loop_from - 1] != worlds[-1]:
+        raise RuntimeError(f"internal error: the loop of a counterexample to {prop.name!r} does not close when it is replayed")
+    more = f", loop_from={loop_from}" if loop_from else ""
+    return tell(graph.runner, graph.spec, performed, sentence(prop), f"assert run.keeps({prop.name!r}{more})", loop_from=loop_from)
+
+
+def sentence(prop: Property) -> str:
+    """``a wait ends (R-1): the user waits for ever``."""
+    ids = f" ({', '.join(prop.requirements)})" if prop.requirements else ""
+    return f"{prop.name}{ids}" + (f": {prop.harm}" if prop.harm else "")
+
+
+def _used(graph: NetworkGraph, what: str, missing: tuple[str, ...]) -> Verdict:
+    if missing and graph.walk.complete:
+        return _verdict(graph, what, Outcome.VIOLATED, "; ".join(missing))
+    if missing:
+        return _verdict(graph, what, Outcome.UNDETERMINED, f"not yet: {'; '.join(missing)}; {cut_short(graph)}")
+    return _verdict(graph, what, Outcome.HOLDS)
+
+
+def _requirements(spec: SystemSpec) -> Verdict:
+    missing = spec.undischarged()
+    listed = "; ".join(f"{rid} ({spec.requirements[rid]})" for rid in missing)
+    return Verdict(
+        machine=spec.system.name,
+        check="every requirement has a property, a named test or a specification that discharges it",
+        engine=Engine.TABLE,
+        outcome=Outcome.VIOLATED if missing else Outcome.HOLDS,
+        how=f"{len(spec.requirements)} requirements, {len(spec.properties)} properties",
+        requirements=missing,
+        detail=f"nothing discharges {listed}" if missing else "",
+    )
+
+
+# ── variants ──
+
+
+def check_variants(spec: SystemSpec, *, progress: Progress | None = None, limit: int = 5_000_000) -> list[Verdict]:
+    """Whether each variant breaks each property it should, in exactly the shortest number of steps that the specification states."""
+    said = SILENT if progress is None else progress
+    verdicts: list[Verdict] = []
+    for number, variant in enumerate(spec.variants):
+        said.say("variants checked", number, len(spec.variants))
+        verdicts += _check_variant(spec, variant, limit, said)
+    return verdicts
+
+
+def _check_variant(spec: SystemSpec, variant: SystemVariant, limit: int, progress: Progress) -> Iterator[Verdict]:
+    asked = spec.properties if variant.properties is None else variant.properties
+    wanted = tuple(p for p in asked if p.name in variant.violates)
+    graph = explore(spec, system=variant.system, properties=wanted, limit=limit, progress=progress)
+    for prop in wanted:
+        length, story = variant.violates[prop.name], violation(graph, prop)
+        outcome = Outcome.VIOLATED
+        if story is None:
+            if not graph.walk.complete:
+                outcome = Outcome.UNDETERMINED
+            detail = f"it is not broken; it should be in {steps(length)}. What it was: {variant.about}"
+        elif story.length != length:
+            detail = f"it is broken in {steps(story.length)} at the shortest, not in {length}: correct the length, or the variant"
+        else:
+            outcome, detail = Outcome.HOLDS, ""
+        yield Verdict(
+            machine=variant.system.name,
+            check=f"fails as it should: {prop.name}",
+            engine=Engine.EXPLICIT,
+            outcome=outcome,
+            how=f"shortest counterexample, {steps(length)}",
+            requirements=prop.requirements,
+            detail=detail,
+            story=story,
+        )
+
+
+__all__ = ["NetworkGraph", "check", "check_variants", "explore", "judge_property", "violation"]

@@ -1,0 +1,57 @@
+"""What a system declares and no run ever uses: a spontaneous event that never comes, a wire that never carries, a switch without effect."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from turnproof.checkers.network.triggers import Kind, Trigger
+from turnproof.checkers.network.walk import Walk
+from turnproof.specs.language import Said
+from turnproof.specs.system import System
+
+Unused = tuple[str, tuple[str, ...]]
+"""What must be used, and one sentence for each thing that is not."""
+
+
+def unused(system: System, triggers: tuple[Trigger, ...], walk: Walk, off: Collection[str]) -> Iterator[Unused]:
+    """Each kind of thing with what no run uses."""
+    yield "every spontaneous event is taken at last", tuple(_spontaneous(system, triggers, walk, off))
+    yield (
+        "every timer expires at last",
+        tuple(f"{t}, never" for n, t in enumerate(triggers) if t.kind is Kind.EXPIRE and n not in walk.taken),
+    )
+    yield "every channel delivers, and fails as it may", tuple(_channels(triggers, walk))
+    yield (
+        "every wire and copy is used",
+        (
+            *(f"wire {w}: never used" for n, w in enumerate(system.wires) if n not in walk.wires),
+            *(f"copy {c}: never used" for n, c in enumerate(system.copies) if n not in walk.copies),
+        ),
+    )
+    yield "every switch has an effect", tuple(_switches(system, triggers, walk, off))
+
+
+def _spontaneous(system: System, triggers: tuple[Trigger, ...], walk: Walk, off: Collection[str]) -> Iterator[str]:
+    taken = {(h.part, type(h.event)) for h in walk.handled if h.said is Said.TAKEN}
+    for source in system.spontaneous:
+        if source.switch is not None and source.switch.name in off:
+            continue
+        mine = [n for n, t in enumerate(triggers) if t.source is source]
+        if not any(n in walk.taken for n in mine):
+            yield f"{source} never comes: its guard never holds"
+        elif (source.to.name, source.event_class) not in taken:
+            yield f"{source} comes, but is never taken: it is always ignored or refused"
+
+
+def _channels(triggers: tuple[Trigger, ...], walk: Walk) -> Iterator[str]:
+    seen = {(t.kind, t.where) for n, t in enumerate(triggers) if n in walk.taken}
+    for kind, where in dict.fromkeys((t.kind, t.where) for t in triggers if t.kind not in (Kind.SEND, Kind.EXPIRE)):
+        if (kind, where) not in seen:
+            yield f"{where} never {kind.value}s"
+
+
+def _switches(system: System, triggers: tuple[Trigger, ...], walk: Walk, off: Collection[str]) -> Iterator[str]:
+    for switch in system.switches:
+        mine = [n for n, t in enumerate(triggers) if t.switch == switch]
+        if switch.name not in off and not any(walk.taken.get(n, False) for n in mine):
+            yield f"the switch {switch.name!r} has no effect: nothing it allows ever changes a state"
