@@ -137,7 +137,6 @@ retained = named("retained", now.retain_failure | now.retain_until_complete)
 
 stop_window = only_if(now.window != Window.CLOSED, StopTimer(Timer.WINDOW))
 stop_lease = only_if(now.lease_armed, StopTimer(Timer.LEASE))
-stop_settle = only_if(now.settle_armed, StopTimer(Timer.SETTLE))
 pause_window = only_if(now.window == Window.OPEN, PauseTimer(Timer.WINDOW))
 resume_window = only_if(now.window == Window.PAUSED, ResumeTimer(Timer.WINDOW))
 detach_upstream = only_if(not_(now.frozen), DetachUpstream())
@@ -262,7 +261,7 @@ ROWS: tuple[Row[ReplyOperation, Effect], ...] = (
     Row(WorkEnded, ignore="the reply has its result"),
     Row(LeaseExpired, when=now.lease_armed, to=FAILED, name="LeaseExpired/finalizing",
         data=evolve(ending(Result.RUN_STALLED, settle=False), expiry_reason=ExpiryReason.FINALIZATION_STALLED),
-        emit=(cancel(CancelReason.SUPERSEDED), signal, Release()),
+        emit=(cancel(CancelReason.SUPERSEDED), AbortSignal(), Release()),
         because="Released at once: the minute of grace was the lease itself, a settle timer would add a second one (R-REPLY-18)."),
     Row(LeaseExpired, ignore="the lease ended in another way"),
 
@@ -288,7 +287,7 @@ ROWS: tuple[Row[ReplyOperation, Effect], ...] = (
 
     # ── supersession ──
     Row(SupersedeRequested, when=finalizing, to=ABORTED, data=ending(Result.ABORTED_FOR_SUPERSESSION, signal=False),
-        emit=(stop_lease, StartTimer(Timer.SETTLE)),
+        emit=(StopTimer(Timer.LEASE), StartTimer(Timer.SETTLE)),
         because="No cancel and no signal: the final text is being delivered; the newer turn only takes the verdict, and waits for the "
                 "slot."),
     Row(SupersedeRequested, at=PRE_BACKEND, when=abortable & idle, to=ABORTED, name="SupersedeRequested/at once",
@@ -343,7 +342,7 @@ ROWS: tuple[Row[ReplyOperation, Effect], ...] = (
     Row(move, at=QUEUED, when=pending & not_(move.target_occupied) & not_(move.target_fenced), emit=(MoveToKey(),)),
     Row(move, at=QUEUED, when=pending & move.target_occupied, refuse="the other key already has an active operation",
         name="KeyChangeRequested/occupied"),
-    Row(move, at=QUEUED, when=pending, refuse="a predecessor's cleanup keeps the other key fenced", name="KeyChangeRequested/fenced"),
+    Row(move, at=QUEUED, refuse="a predecessor's cleanup keeps the other key fenced", name="KeyChangeRequested/fenced"),
     Row(KeyChangeRequested, refuse="an operation changes its key only while it is queued"),
 
     # ── the owner ends it ──
@@ -355,7 +354,7 @@ ROWS: tuple[Row[ReplyOperation, Effect], ...] = (
         data=evolve(ending(Result.COMPLETED, settle=False, signal=False), owner_done=True, owner_barriers=pending_barriers),
         emit=(stop_window, stop_lease, detach_upstream, Release(), settle_owner)),
     Row(completed, when=held, data=evolve(now, settle_armed=False, released=True, owner_done=True, owner_barriers=pending_barriers),
-        emit=(stop_settle, Release(), settle_owner)),
+        emit=(StopTimer(Timer.SETTLE), Release(), settle_owner)),
     Row(completed, when=owner_settled, ignore="the owner has settled"),
     Row(completed, data=evolve(now, owner_done=True, owner_barriers=pending_barriers), emit=(settle_owner,), name="Completed/released",
         because="The slot went by timer or force; only now is the owner itself done, and its barriers add up over repeated calls."),
@@ -367,7 +366,8 @@ ROWS: tuple[Row[ReplyOperation, Effect], ...] = (
     Row(failed, when=pending, to=FAILED, data=ending(failure, settle=False, signal=False, freeze=True),
         emit=(stop_window, stop_lease, detach_upstream, Release())),
     Row(Failed, when=retained, data=evolve(now, frozen=True), name="Failed/held and retained"),
-    Row(Failed, data=evolve(now, frozen=True, settle_armed=False, released=True), emit=(stop_settle, Release()), name="Failed/held"),
+    Row(Failed, data=evolve(now, frozen=True, settle_armed=False, released=True), emit=(StopTimer(Timer.SETTLE), Release()),
+        name="Failed/held"),
 
     # ── somebody else frees the slot ──
     Row(SettleExpired, when=now.settle_armed, data=evolve(now, settle_armed=False, released=True), emit=(Release(),)),
@@ -376,12 +376,13 @@ ROWS: tuple[Row[ReplyOperation, Effect], ...] = (
     Row(ForceCleared, when=pending, to=FAILED, data=ending(Result.RUN_FAILED, settle=False, signal=False, freeze=True),
         emit=(stop_window, stop_lease, detach_upstream, Release()),
         because="Does not settle the owner: only the owner's own completion does."),
-    Row(ForceCleared, data=evolve(now, frozen=True, settle_armed=False, released=True), emit=(stop_settle, Release()),
+    Row(ForceCleared, data=evolve(now, frozen=True, settle_armed=False, released=True), emit=(StopTimer(Timer.SETTLE), Release()),
         name="ForceCleared/held"),
     Row(Evicted, when=now.released, ignore="the slot is given up", name="Evicted/released"),
     Row(Evicted, when=pending, to=ABORTED, data=ending(Result.ABORTED_FOR_RESTART, settle=False),
-        emit=(stop_window, stop_lease, detach_upstream, signal, cancel(CancelReason.RESTART), Release())),
-    Row(Evicted, data=evolve(now, signal_aborted=True, settle_armed=False, released=True), emit=(stop_settle, signal, Release()),
+        emit=(stop_window, stop_lease, detach_upstream, AbortSignal(), cancel(CancelReason.RESTART), Release())),
+    Row(Evicted, data=evolve(now, signal_aborted=True, settle_armed=False, released=True),
+        emit=(StopTimer(Timer.SETTLE), signal, Release()),
         name="Evicted/held"),
 )  # fmt: skip
 

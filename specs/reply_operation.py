@@ -272,7 +272,7 @@ EXPIRY_PROPERTIES: tuple[Property, ...] = (
             harm="a reply that waits for capacity is killed for waiting"),
     refuses("stuck recovery cancels nothing in a healthy wait", RecoveryRequested, waiting, requirements="R-REPLY-19"),
     refuses("a wait for a lane, a human or the runtime is never stale", ExpiryRequested,
-            ((now.phase == Phase.WAITING_FOR_LANE) | now.owned_wait) & (expiry.reason == ExpiryReason.NO_ACTIVITY),
+            pending & ((now.phase == Phase.WAITING_FOR_LANE) | now.owned_wait) & (expiry.reason == ExpiryReason.NO_ACTIVITY),
                 requirements="R-REPLY-19",
             harm="an approval that takes its time kills the reply that asked for it"),
     Step("a window never runs out in a healthy wait", implies(on(WindowExpired) & waiting, not_(taken())), requirements="R-REPLY-19"),

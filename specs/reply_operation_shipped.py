@@ -98,7 +98,7 @@ VARIANT = Variant(
     violates={
         "stuck recovery ends no healthy wait": 2,
         "a wait for a lane, a human or the runtime is never stale": 2,
-        "no backend stays attached after a result": 3,
+        "no backend stays attached after a result": 2,
         "no abort, supersession or expiry gives up the slot while a backend is attached": 2,
     },
 )

@@ -218,7 +218,9 @@ def alive(attempt: AnyPart) -> bool:
 
 def touched(reply: Part[ReplyOperation]) -> bool:
     """Something late reached the operation."""
-    first, *rest = (reply.on(e) for e in (Completed, AbortRequested, ExpiryRequested, ForceCleared, OutcomeCommitted, SettleExpired, BackendDetached))
+    first, *rest = (
+        reply.on(e) for e in (Completed, AbortRequested, ExpiryRequested, ForceCleared, OutcomeCommitted, SettleExpired, BackendDetached)
+    )
     for other in rest:
         first |= other
     return first
@@ -232,19 +234,25 @@ ONE_HOLDER = "at most one operation holds the slot"
 
 PROPERTIES: tuple[Property, ...] = (
     Always(ONE_HOLDER, not_(a_in & b_in), requirements="R-REPLY-2", harm="two replies answer in one session"),
-    Always("the slot knows who holds it", ((slot.now.holder == "a") == a_in) & ((slot.now.holder == "b") == b_in), requirements="R-REPLY-2"),
+    Always("the slot knows who holds it", ((slot.now.holder == "a") == a_in) & ((slot.now.holder == "b") == b_in),
+        requirements="R-REPLY-2"),
     Always("who waits, waits for a held key", requirements="R-REPLY-6", harm="a caller waits for ever at a free key", holds=
            implies((by_key.now.phase == WAITING) | (by_id.now.phase == WAITING), slot.now.phase == HELD)),
     StepProperty("true is answered while nobody holds the key", requirements="R-REPLY-6", holds=
-         implies(by_key.emits(Resolve, released=True) | by_id.emits(Resolve, released=True), slot.next.phase != HELD), harm="a caller starts beside the successor"),
+         implies(by_key.emits(Resolve, released=True) | by_id.emits(Resolve, released=True), slot.next.phase != HELD),
+         harm="a caller starts beside the successor"),
     StepProperty("a release answers each waiting caller once", requirements="R-REPLY-6", holds=
          implies((a_frees | b.emits(Release)) & (by_key.now.phase == WAITING), by_key.count(Resolve, released=True) == 1)),
     StepProperty(ALIAS_WAITS, requirements="R-REPLY-7", holds=
-         implies(a_frees & (by_id.now.phase == WAITING), by_id.count(Resolve, released=True) == 1), harm="a caller that knows the old id waits for ever"),
-    Sometimes("a caller waits by an id that was replaced", (by_id.now.phase == WAITING) & (id_1.now.phase == ALIAS), requirements="R-REPLY-7"),
-    Sometimes("the session rotates twice while a caller waits", (by_id.now.phase == WAITING) & (id_3.now.owner == "a"), requirements="R-REPLY-7"),
+         implies(a_frees & (by_id.now.phase == WAITING), by_id.count(Resolve, released=True) == 1),
+         harm="a caller that knows the old id waits for ever"),
+    Sometimes("a caller waits by an id that was replaced", (by_id.now.phase == WAITING) & (id_1.now.phase == ALIAS),
+        requirements="R-REPLY-7"),
+    Sometimes("the session rotates twice while a caller waits", (by_id.now.phase == WAITING) & (id_3.now.owner == "a"),
+        requirements="R-REPLY-7"),
     StepProperty(UNTOUCHED, requirements="R-REPLY-24", holds=
-         implies(a.now.released & b_in & touched(a), (slot.next.holder == "b") & (b.next.result == b.now.result) & not_(b.emits(AbortSignal))
+         implies(a.now.released & b_in & touched(a), (slot.next.holder == "b") & (b.next.result == b.now.result)
+         & not_(b.emits(AbortSignal))
                  & (by_key.next.phase == by_key.now.phase)), harm="late cleanup of an old reply kills its successor"),
     Sometimes("b holds the slot while a's cleanup is late", a.now.released & b_in & (id_1.now.owner == "b"), requirements="R-REPLY-24"),
     Always("an id never outlives its operation", requirements="R-REPLY-25", holds=
@@ -252,7 +260,8 @@ PROPERTIES: tuple[Property, ...] = (
     Always("two attempts of one key never run together", not_(alive(attempt_a) & alive(attempt_b)), requirements="R-REPLY-26",
            harm="two attempts write one session"),
     Sometimes("an attempt outlives the slot of its operation", a.now.released & alive(attempt_a), requirements="R-REPLY-26"),
-    LeadsTo("an operation with a result gives the slot up", a_in & (a.now.result != Result.NONE), slot.now.holder != "a", requirements="R-REPLY-4",
+    LeadsTo("an operation with a result gives the slot up", a_in & (a.now.result != Result.NONE), slot.now.holder != "a",
+        requirements="R-REPLY-4",
             fairness=(Fair("a running settle timer fires", a.running(Timer.SETTLE), a.took(SettleExpired)),), harm="the session is wedged"),
     Sometimes("the key is free again after both", (slot.now.phase == FREE) & b.now.released, requirements="R-REPLY-2"),
 )  # fmt: skip
@@ -263,10 +272,16 @@ def _variants() -> tuple[SystemVariant, ...]:
     from turnproof.specs.session_id import FORGETS
 
     return (
-        SystemVariant(system=SYSTEM.with_machines("reply_registry_forgets_ids", id_1=FORGETS, id_2=FORGETS), violates={"a caller waits by an id that was replaced": 0},
-                      about="A rotation that deletes the old id: a caller that waits by it is told that nothing runs."),
-        SystemVariant(system=SYSTEM.with_machines("reply_registry_by_session", slot=BY_SESSION), violates={ONE_HOLDER: 9},
-                      about="E0 and E1: a late release frees the slot of the successor, because it names the session and not the operation."),
+        SystemVariant(
+            system=SYSTEM.with_machines("reply_registry_forgets_ids", id_1=FORGETS, id_2=FORGETS),
+            violates={"a caller waits by an id that was replaced": 0},
+            about="A rotation that deletes the old id: a caller that waits by it is told that nothing runs.",
+        ),
+        SystemVariant(
+            system=SYSTEM.with_machines("reply_registry_by_session", slot=BY_SESSION),
+            violates={ONE_HOLDER: 9},
+            about="E0 and E1: a late release frees the slot of the successor, because it names the session and not the operation.",
+        ),
     )
 
 

@@ -36,8 +36,6 @@ from turnproof.machines.reply_slot import (
 )
 from turnproof.specs.language import (
     Always,
-    Fair,
-    LeadsTo,
     Property,
     Sometimes,
     Spec,
@@ -61,12 +59,6 @@ blocked = named("something is in the way of a queued turn", (now.attempt != NOBO
 identified = named("the caller says who it is", begin.operation != NOBODY)
 followup = named("a follow-up or a queued turn", begin.kind != TurnKind.VISIBLE)
 stale = named("not the holder", (release.operation == NOBODY) | (release.operation != now.holder))
-
-LANE_EMPTIES = Fair("a live attempt ends", now.attempt != NOBODY, on(AttemptEnded) & taken())
-BARRIERS_END = Fair("a barrier settles or times out", now.barriers > 0, on(BarrierEnded) & taken())
-FENCES_END = Fair("a fence comes down", now.fences > 0, on(FenceEnded) & taken())
-HOLDER_RELEASES = Fair("the holder is released (the settle timer sees to it)", now.phase == HELD, on(ReleaseReported) & taken())
-OFFER_ANSWERED = Fair("an offered turn begins or declines", now.phase == OFFERED, on(BeginRequested, OfferDeclined) & taken())
 
 LOST_TURN = "no queued turn is left at an idle key"
 STALE_RELEASE = "a release by anybody but the holder changes nothing"
@@ -115,8 +107,6 @@ PROPERTIES: tuple[Property, ...] = (
     refuses("only the holder starts an attempt", AttemptRequested, wanted.operation != now.holder, requirements="R-REPLY-26"),
     Step("the end of another's attempt is ignored", requirements="R-REPLY-24", holds=
          implies(on(AttemptEnded) & ((ended.operation == NOBODY) | (ended.operation != now.attempt)), ignored())),
-    LeadsTo("a queued turn is started at last", now.queued > 0, now.phase == OFFERED, requirements="R-REPLY-26",
-            fairness=(LANE_EMPTIES, BARRIERS_END, FENCES_END, HOLDER_RELEASES, OFFER_ANSWERED), harm="a message waits for ever"),
     refuses("an operation without identity does not begin", BeginRequested, not_(identified), requirements="R-REPLY-2"),
     Step("a barrier or fence that nobody registered ends nothing", requirements="R-REPLY-27", holds=
          implies((on(BarrierEnded) & (now.barriers == 0)) | (on(FenceEnded) & (now.fences == 0)), ignored())),
