@@ -91,6 +91,7 @@ from turnproof.specs.reply_registry_environment import (
     AskLane,
     AskSlot,
     Attach,
+    Attempt,
     AttemptPhase,
     AttemptWanted,
     BeginWanted,
@@ -99,6 +100,7 @@ from turnproof.specs.reply_registry_environment import (
     Finished,
     LaneGiven,
     Leave,
+    Owner,
     OwnerPhase,
     Replace,
     Rotated,
@@ -206,12 +208,12 @@ def _system() -> System:
 SYSTEM = _system()
 
 
-def in_slot(reply: Part[ReplyOperation], owner: AnyPart) -> bool:
+def in_slot(reply: Part[ReplyOperation], owner: Part[Owner]) -> bool:
     """The operation has begun and not given its slot up."""
     return (owner.now.phase == OwnerPhase.BEGUN) & not_(reply.now.released)
 
 
-def alive(attempt: AnyPart) -> bool:
+def alive(attempt: Part[Attempt]) -> bool:
     """The attempt may still write the session."""
     return (attempt.now.phase == AttemptPhase.RUNNING) | (attempt.now.phase == AttemptPhase.STOPPING)
 
@@ -287,7 +289,10 @@ def _variants() -> tuple[SystemVariant, ...]:
 
 SPEC = SystemSpec(
     system=SYSTEM,
-    requirements={rid: REQUIREMENTS[rid] for rid in ("R-REPLY-2", "R-REPLY-4", "R-REPLY-6", "R-REPLY-7", "R-REPLY-24", "R-REPLY-25", "R-REPLY-26")},
+    requirements={
+        rid: REQUIREMENTS[rid]
+        for rid in ("R-REPLY-2", "R-REPLY-4", "R-REPLY-6", "R-REPLY-7", "R-REPLY-24", "R-REPLY-25", "R-REPLY-26")
+    },
     properties=PROPERTIES,
     tokens=2,
     counter=2,
