@@ -204,4 +204,4 @@ def _covered(subjects: Sequence[_Subject], watch: _Watch) -> str:
     return "; ".join(said) + (f"; under way: {', '.join(running)}" if running else "") + f"; after {seconds:.0f} s"
 
 
-__all__ = ["Interrupted", "report", "reports", "size", "verify"]
+__all__ = ["ENGINES", "Interrupted", "report", "reports", "size", "verify"]

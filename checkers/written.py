@@ -141,7 +141,7 @@ def show_value(value: object) -> str:
 
 def _written(value: object, field: Field) -> str:
     if isinstance(value, str) and not isinstance(value, Enum):
-        if value == NOBODY:
+        if value == NOBODY and field.kind is Kind.TOKEN:
             return "none"
         bare = re.fullmatch(r"[^\s(),='\"\\]+", value) and value.isprintable() and value.casefold() not in NOBODIES
         return value if bare else '"' + value.encode("unicode_escape").decode("ascii").replace('"', '\\"') + '"'

@@ -33,7 +33,8 @@ def json_report(run: RunReport) -> str:
 
 def story_json(story: Story) -> Json:
     """A counterexample. ``loop_from`` is null where it is finite."""
-    return {**attrs.asdict(story), "loop_from": story.loop_from or None}
+    steps = [{**attrs.asdict(step), "state": dict(step.state)} for step in story.steps]
+    return {**attrs.asdict(story), "loop_from": story.loop_from or None, "start": dict(story.start), "steps": steps}
 
 
 def _run(run: RunReport) -> Json:
@@ -74,7 +75,7 @@ def _machine(report: MachineReport) -> Json:
 
 def _requirement(report: MachineReport, rid: str) -> Json:
     spec, properties = report.spec, report.properties_of(rid)
-    said = worst(v for v in report.verdicts if rid in v.requirements or any(v.check == p.name for p in properties))
+    said = worst(report.of_requirement(rid))
     return {
         "id": rid,
         "text": spec.requirements[rid],
@@ -88,6 +89,7 @@ def _requirement(report: MachineReport, rid: str) -> Json:
 def _verdict(report: MachineReport, verdict: Verdict) -> Json:
     where = [] if verdict.outcome is Outcome.HOLDS else places(report.spec, verdict)
     return {
+        "machine": verdict.machine,
         "check": verdict.check,
         "engine": verdict.engine.value,
         "outcome": verdict.outcome.value,
@@ -97,6 +99,7 @@ def _verdict(report: MachineReport, verdict: Verdict) -> Json:
         "seconds": round(verdict.seconds, 3),
         "places": [attrs.asdict(place) for place in where],
         "story": None if verdict.story is None else story_json(verdict.story),
+        "others": [story_json(story) for story in verdict.others],
     }
 
 

@@ -46,15 +46,15 @@ def _suite(run: RunReport, report: MachineReport) -> ET.Element:
     for name, value in (("bounds", report.bounds), *((f"not run: {engine}", why) for engine, why in report.not_run.items())):
         ET.SubElement(properties, "property", {"name": _clean(name), "value": _clean(value)})
     for verdict in report.verdicts:
-        suite.append(_case(report, verdict))
+        suite.append(_case(verdict))
     return suite
 
 
-def _case(report: MachineReport, verdict: Verdict) -> ET.Element:
+def _case(verdict: Verdict) -> ET.Element:
     ids = f" [{', '.join(verdict.requirements)}]" if verdict.requirements else ""
     name = {
         "name": _clean(verdict.check + ids),
-        "classname": _clean(f"{report.name}.{verdict.engine.value}"),
+        "classname": _clean(f"{verdict.machine}.{verdict.engine.value}"),
         "time": f"{verdict.seconds:.3f}",
     }
     case = ET.Element("testcase", name)

@@ -67,8 +67,8 @@ def places(spec: Spec, verdict: Verdict) -> tuple[Place, ...]:
 
 
 def machine_module(machine: Machine[Any, Any, Any]) -> ModuleType | None:
-    """The module that holds the machine."""
-    return next((m for m in _modules("turnproof.machines") if any(v is machine for v in vars(m).values())), None)
+    """The module that makes the machine."""
+    return next(_makers(machine, "Machine"), None)
 
 
 def machine_place(machine: Machine[Any, Any, Any]) -> Place | None:
@@ -104,9 +104,10 @@ def rows_written_in(module: ModuleType, machine: Machine[Any, Any, Any]) -> dict
 
 
 def property_place(spec: Spec, name: str) -> Place | None:
-    """Where the sentence of a property is written, the module of the specification first."""
-    modules = sorted(_modules("turnproof.specs"), key=lambda m: not any(v is spec for v in vars(m).values()))
-    for module in modules:
+    """Where the sentence of a property is written: in the module of its specification, or in one beside it."""
+    makers = list(_makers(spec, "Spec"))
+    beside = [m for m in _loaded() if m.__name__.startswith("turnproof.specs.") and m not in makers]
+    for module in (*makers, *(beside if any(m.__name__.startswith("turnproof.specs.") for m in makers) else ())):
         file = _file(module)
         line = _sentence_line(file, name) if file is not None else 0
         if file is not None and line:
@@ -115,14 +116,14 @@ def property_place(spec: Spec, name: str) -> Place | None:
 
 
 def _sentence_line(file: Path, name: str) -> int:
-    """The line of a call that is given ``name``; an f-string matches by its fixed parts. 0 if there is none."""
+    """The line of a call that is given ``name`` (an f-string matches by its fixed parts), else of that text; 0 if there is none."""
     for call in (n for n in ast.walk(_tree(file)) if isinstance(n, ast.Call)):
         for argument in (*call.args, *(k.value for k in call.keywords)):
             if isinstance(argument, ast.Constant) and argument.value == name:
                 return argument.lineno
             if isinstance(argument, ast.JoinedStr) and re.fullmatch(_pattern(argument), name):
                 return argument.lineno
-    return 0
+    return next((n.lineno for n in ast.walk(_tree(file)) if isinstance(n, ast.Constant) and n.value == name), 0)
 
 
 def _pattern(text: ast.JoinedStr) -> str:
@@ -132,11 +133,17 @@ def _pattern(text: ast.JoinedStr) -> str:
     return "".join(re.escape(str(v.value)) if isinstance(v, ast.Constant) else ".+" for v in text.values)
 
 
-def _modules(package: str) -> Iterator[ModuleType]:
-    """Loaded modules, those of ``package`` first: a specification of an application may live anywhere."""
-    loaded: list[ModuleType] = [m for m in list(sys.modules.values()) if type(m) is ModuleType]
-    yield from (m for m in loaded if m.__name__.startswith(package + "."))
-    yield from (m for m in loaded if not m.__name__.startswith("turnproof.") and ("MACHINE" in vars(m) or "SPEC" in vars(m)))
+def _loaded() -> list[ModuleType]:
+    return [m for m in list(sys.modules.values()) if type(m) is ModuleType]
+
+
+def _makers(thing: object, by: str) -> Iterator[ModuleType]:
+    """Loaded modules that hold ``thing`` and call ``by(...)``: whoever only imported it does not."""
+    for module in _loaded():
+        if any(value is thing for value in list(vars(module).values())):
+            file = _file(module)
+            if file is not None and _calls(file, by):
+                yield module
 
 
 def _file(module: ModuleType | None) -> Path | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from turnproof.checkers.verdict import Outcome, Verdict, exit_status
+from turnproof.checkers.verdict import Outcome, Story, Verdict, exit_status
 from turnproof.machines.kernel import show
 from turnproof.specs.language import Property, Spec
 
@@ -55,12 +55,26 @@ class MachineReport:
 
     def of_property(self, prop: Property) -> tuple[Verdict, ...]:
         """What the engines said of one property."""
-        return tuple(v for v in self.verdicts if v.check == prop.name)
+        return tuple(v for v in self.verdicts if v.check == prop.name and v.machine == self.name)
 
     def other_checks(self) -> tuple[Verdict, ...]:
-        """Verdicts about anything but a property: the table itself, variants, golden numbers, diagrams."""
+        """Verdicts about this machine that are not about a property: the table itself, golden numbers, diagrams."""
         names = {prop.name for prop in self.spec.properties}
-        return tuple(v for v in self.verdicts if v.check not in names)
+        return tuple(v for v in self.verdicts if v.check not in names and v.machine == self.name)
+
+    def of_variants(self) -> tuple[Verdict, ...]:
+        """Verdicts about historic variants: each holds if the variant fails as it should."""
+        return tuple(v for v in self.verdicts if v.machine != self.name)
+
+    def of_requirement(self, requirement: str) -> tuple[Verdict, ...]:
+        """Every verdict about this machine that counts for a requirement."""
+        names = {prop.name for prop in self.properties_of(requirement)}
+        return tuple(v for v in self.verdicts if v.machine == self.name and (v.check in names or requirement in v.requirements))
+
+    def counterexamples(self, *, every_route: bool = False) -> tuple[Story, ...]:
+        """The stories of what does not hold; with ``every_route`` also those of the same failure by other routes."""
+        bad = [v for v in self.verdicts if v.outcome is not Outcome.HOLDS and v.story is not None]
+        return tuple(s for v in bad for s in (v.story, *(v.others if every_route else ())) if s is not None)
 
     def properties_of(self, requirement: str) -> tuple[Property, ...]:
         """The properties that discharge a requirement."""

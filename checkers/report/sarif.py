@@ -26,7 +26,7 @@ Json = dict[str, Any]
 def sarif_report(run: RunReport) -> str:
     """The report as SARIF text."""
     found = [(m, v) for m in run.machines for v in m.verdicts if v.outcome is not Outcome.HOLDS]
-    rules = {_rule_id(m, v): _rule(m, v) for m, v in found}
+    rules = {_rule_id(v): _rule(m, v) for m, v in found}
     order = {rid: n for n, rid in enumerate(rules)}
     body = {
         "tool": {"driver": {"name": "turnproof", "version": run.version, "rules": list(rules.values())}},
@@ -48,10 +48,10 @@ def _invocation(run: RunReport) -> Json:
     return said
 
 
-def _rule_id(report: MachineReport, verdict: Verdict) -> str:
+def _rule_id(verdict: Verdict) -> str:
     """Stable while the sentence of the check is: GitHub tracks an alert over commits by it."""
     slug = re.sub(r"[^a-z0-9]+", "-", verdict.check.casefold()).strip("-") or "check"
-    return f"{report.name}/{slug}"
+    return f"{verdict.machine}/{slug}"
 
 
 def _rule(report: MachineReport, verdict: Verdict) -> Json:
@@ -59,7 +59,7 @@ def _rule(report: MachineReport, verdict: Verdict) -> Json:
     harm = harm_of(report.spec, verdict.check)
     help_text = "\n".join((verdict.check, *texts, *([f"Harm: {harm}"] if harm else [])))
     return {
-        "id": _rule_id(report, verdict),
+        "id": _rule_id(verdict),
         "name": verdict.check,
         "shortDescription": {"text": verdict.check},
         "fullDescription": {"text": help_text},
@@ -71,8 +71,13 @@ def _rule(report: MachineReport, verdict: Verdict) -> Json:
 
 def _result(report: MachineReport, verdict: Verdict, order: dict[str, int]) -> Json:
     where = places(report.spec, verdict)
-    rid = _rule_id(report, verdict)
-    lines = (f"{verdict.check}: {verdict.outcome.value} ({verdict.engine.value}, {verdict.how})", verdict.detail, story_text(verdict))
+    rid = _rule_id(verdict)
+    about = "" if verdict.machine == report.name else f"{verdict.machine}: "
+    lines = (
+        f"{about}{verdict.check}: {verdict.outcome.value} ({verdict.engine.value}, {verdict.how})",
+        verdict.detail,
+        story_text(verdict),
+    )
     made: Json = {
         "ruleId": rid,
         "ruleIndex": order[rid],

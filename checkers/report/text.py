@@ -18,6 +18,8 @@ WIDEST = 90
 """Columns a sentence may take before the next column moves."""
 MANY = 30
 """Most checks of one engine that are listed one by one when all hold."""
+FULL = 4
+"""Meanings of one word that are told."""
 STORIES = 5
 """Failures told in full; the shortest first. ``verbose`` tells all."""
 
@@ -42,7 +44,13 @@ PLAIN = Paint()
 
 def machine_text(report: MachineReport, paint: Paint = PLAIN, *, verbose: bool = False) -> str:
     """Everything about one machine, without a final newline."""
-    parts = [_header(report, paint), _requirements(report, paint), _others(report, paint, verbose), _failures(report, paint, verbose)]
+    parts = [
+        _header(report, paint),
+        _requirements(report, paint),
+        _others(report, paint, verbose),
+        _variants(report, paint),
+        _failures(report, paint, verbose),
+    ]
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
 
 
@@ -121,27 +129,27 @@ def _lines_of(report: MachineReport, rid: str) -> Iterator[_Line]:
 
 
 def _judged(verdicts: Sequence[Verdict]) -> tuple[Outcome | None, str]:
-    said = ", ".join(dict.fromkeys(f"{v.engine.value} {_word(v)}" for v in verdicts))
-    return worst(verdicts), said or "not checked in this run"
+    all_one = len({v.outcome for v in verdicts}) == 1
+    said = (f"{v.engine.value} {_word(v)}" + ("" if all_one else f" {WORDS[v.outcome]}") for v in verdicts)
+    return worst(verdicts), ", ".join(dict.fromkeys(said)) or "not checked in this run"
 
 
 def _word(verdict: Verdict) -> str:
-    """``exhaustive`` of ``exhaustive (7,456 states; ...)``; a verdict that does not hold says so itself."""
-    word = verdict.how.partition(" (")[0]
-    return word if verdict.outcome is Outcome.HOLDS else f"{word} {WORDS[verdict.outcome]}"
+    """``exhaustive`` of ``exhaustive (7,456 states; ...)``."""
+    return verdict.how.partition(" (")[0]
 
 
 def _legend(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """What the words of the table stand for, in full, the usual meaning first."""
     meanings: dict[str, Counter[str]] = {}
     for verdict in verdicts:
-        word, _, inside = verdict.how.partition(" (")
-        if inside:
-            meanings.setdefault(word, Counter())[inside.removesuffix(")")] += 1
-    for word, found in meanings.items():
-        for inside, times in found.most_common(3):
-            yield f"    {word}: {inside}" + (f"  ({times} of {found.total()})" if len(found) > 1 else "")
-        if len(found) > 3:
-            yield f"    {word}: and {len(found) - 3} more"
+        if verdict.how != _word(verdict):
+            meanings.setdefault(_word(verdict), Counter())[verdict.how] += 1
+    for found in meanings.values():
+        for how, times in found.most_common(FULL):
+            yield f"    {how}" + (f"  [{times} of {found.total()}]" if len(found) > 1 else "")
+        if len(found) > FULL:
+            yield f"    and {len(found) - FULL} more like it"
 
 
 # ── everything else ──
@@ -164,43 +172,73 @@ def _others(report: MachineReport, paint: Paint, verbose: bool) -> Iterator[str]
             yield f"  {engine.value:<9} {verdict.check:<{width}}  {paint.outcome(verdict.outcome, 6)} {verdict.how}"
 
 
+def _variants(report: MachineReport, paint: Paint) -> Iterator[str]:
+    verdicts = report.of_variants()
+    if not verdicts:
+        return
+    first, second = max(len(v.machine) for v in verdicts), min(WIDEST, max(len(v.check) for v in verdicts))
+    yield paint("  variants, which must fail", "2")
+    shown = ""
+    for verdict in verdicts:
+        name = "" if verdict.machine == shown else verdict.machine
+        yield f"  {name:<{first}}  {verdict.check:<{second}}  {paint.outcome(verdict.outcome, 6)} {verdict.how}"
+        shown = verdict.machine
+
+
 # ── failures ──
 
 
 def _failures(report: MachineReport, paint: Paint, verbose: bool) -> Iterator[str]:
-    bad = [v for v in report.verdicts if v.outcome is not Outcome.HOLDS]
     # The same sentence broken by another route stands under the same heading.
-    groups: dict[tuple[Outcome, str], list[Verdict]] = {}
-    for verdict in sorted(bad, key=_by_length):
-        groups.setdefault((verdict.outcome, verdict.check), []).append(verdict)
-    for number, ((outcome, check), verdicts) in enumerate(groups.items()):
+    groups: dict[tuple[Outcome, str, str], list[Verdict]] = {}
+    for verdict in sorted((v for v in report.verdicts if v.outcome is not Outcome.HOLDS), key=_order):
+        groups.setdefault((verdict.outcome, verdict.machine, verdict.check), []).append(verdict)
+    for number, ((outcome, machine, check), verdicts) in enumerate(groups.items()):
         if number:
             yield ""
         ids = tuple(dict.fromkeys(rid for v in verdicts for rid in v.requirements))
-        yield f"{paint.outcome(outcome)} {paint(check, '1')}" + (f"  [{', '.join(ids)}]" if ids else "")
-        yield from _told(report, verdicts, full=verbose or number < STORIES)
+        about = "" if machine == report.name else f"{machine}: "
+        yield f"{paint.outcome(outcome)} {paint(about + check, '1')}" + (f"  [{', '.join(ids)}]" if ids else "")
+        yield from _told(report, verdicts, full=verbose or number < STORIES, verbose=verbose)
+    if report.counterexamples():
+        yield ""
+        yield f"as tests: turnproof verify {report.name} --pytest FILE"
 
 
-def _by_length(verdict: Verdict) -> tuple[bool, int]:
-    return verdict.outcome is not Outcome.VIOLATED, verdict.story.length if verdict.story is not None else 0
+def _order(verdict: Verdict) -> tuple[bool, bool, int]:
+    """Violated before undetermined, with a story before without, the shortest story first."""
+    return verdict.outcome is not Outcome.VIOLATED, verdict.story is None, verdict.story.length if verdict.story is not None else 0
 
 
-def _told(report: MachineReport, verdicts: Sequence[Verdict], *, full: bool) -> Iterator[str]:
+def _told(report: MachineReport, verdicts: Sequence[Verdict], *, full: bool, verbose: bool) -> Iterator[str]:
     harm = harm_of(report.spec, verdicts[0].check)
-    if harm:
+    if harm and not (full and any(v.story for v in verdicts)):
         yield f"  harm: {harm}"
     told: set[tuple[str, ...]] = set()
     for verdict in verdicts:
-        yield f"  {verdict.engine.value}, {verdict.how}" + (f": {verdict.detail}" if verdict.detail else "")
+        first, *more = verdict.detail.splitlines() or [""]
+        yield f"  {verdict.engine.value}, {verdict.how}" + (f": {first}" if first else "")
+        yield from ("    " + line for line in more)
         if verdict.story is None:
             continue
-        route = tuple(step.event for step in verdict.story.steps)
         if not full:
-            yield f"  {verdict.story.length} steps; --verbose tells them"
-        elif route not in told:
-            yield from ("  " + line if line else "" for line in story_text(verdict).splitlines())
-            yield from _play_again(report, verdict.story)
-        told.add(route)
+            yield f"  {_steps(verdict.story)}; --verbose tells them"
+            continue
+        for story in (verdict.story, *(verdict.others if verbose else ())):
+            if _route(story) not in told:
+                yield from ("  " + line if line else "" for line in render(story).splitlines())
+                yield from _play_again(report, story)
+            told.add(_route(story))
+        if verdict.others and not verbose:
+            yield f"  and by {len(verdict.others)} other route{'s' * (len(verdict.others) != 1)}; --verbose tells them"
+
+
+def _route(story: Story) -> tuple[str, ...]:
+    return tuple(step.event for step in story.steps)
+
+
+def _steps(story: Story) -> str:
+    return f"{story.length} step{'s' * (story.length != 1)}"
 
 
 def _play_again(report: MachineReport, story: Story) -> Iterator[str]:
@@ -211,16 +249,18 @@ def _play_again(report: MachineReport, story: Story) -> Iterator[str]:
     except WrittenError:
         return
     yield f"  play it: turnproof step {report.name} {' '.join(shlex.quote(e) for e in events)}"
-    yield f"  as a test: turnproof verify {report.name} --pytest FILE"
+
+
+def render(story: Story) -> str:
+    """A counterexample as numbered steps."""
+    from turnproof.checkers.story import render_text
+
+    return render_text(story)
 
 
 def story_text(verdict: Verdict) -> str:
-    """The counterexample of a verdict as numbered steps; empty if it has none."""
-    if verdict.story is None:
-        return ""
-    from turnproof.checkers.story import render_text
-
-    return str(render_text(verdict.story))
+    """The counterexample of a verdict that does not hold; empty if it has none."""
+    return "" if verdict.story is None or verdict.outcome is Outcome.HOLDS else render(verdict.story)
 
 
-__all__ = ["PLAIN", "Paint", "machine_text", "story_text", "summary_text"]
+__all__ = ["PLAIN", "Paint", "machine_text", "render", "story_text", "summary_text"]

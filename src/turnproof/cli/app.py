@@ -16,6 +16,7 @@ from turnproof import __version__
 from turnproof.checkers.jobs import describe
 from turnproof.checkers.verify import Interrupted
 from turnproof.cli.misuse import Misuse, broken_table
+from turnproof.cli.output import silence
 from turnproof.machines.kernel import TableError
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ def run(arguments: Sequence[str]) -> int:
             status = _invoke(arguments)
         _flush()
     except BrokenPipeError:
-        return _silence(141)
+        return _unread()
     except Terminated:
         return _complain("terminated", 143)
     except Interrupted as stop:
@@ -91,7 +92,7 @@ def _root() -> click.Group:
 
 def _ended(problem: Exception) -> int:
     if isinstance(problem, OSError) and problem.errno == errno.EPIPE:
-        return _silence(141)
+        return _unread()
     if isinstance(problem, Misuse):
         return _complain(str(problem), 2)
     if isinstance(problem, TableError):
@@ -155,11 +156,10 @@ def _flush() -> None:
         sys.stdout.flush()
 
 
-def _silence(status: int) -> int:
-    """Nobody reads standard output any more: let what is buffered go nowhere, and end as a process ended by SIGPIPE does."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return status
+def _unread() -> int:
+    """Standard output was closed under a command that does not mind: end without a word, as a process ended by SIGPIPE does."""
+    silence()
+    return 141
 
 
 def example(*lines: str) -> Callable[[T], T]:

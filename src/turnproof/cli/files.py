@@ -6,7 +6,6 @@ import contextlib
 import gzip
 import os
 import stat
-import sys
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import attrs
 
 from turnproof.checkers.written import nearest
 from turnproof.cli.misuse import Misuse
+from turnproof.cli.output import say
 
 BLOCK = 1 << 20
 """Bytes read at a time while an input is looked at."""
@@ -83,7 +83,7 @@ def _is_gzip(path: Path) -> bool:
 
 def _reason(error: Exception) -> str:
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return (text[:1].lower() + text[1:]) or type(error).__name__
+    return (text[:1].lower() + text[1:] if text[1:2].islower() else text) or type(error).__name__
 
 
 def _near_file(path: Path) -> str:
@@ -134,13 +134,11 @@ class Output:
         data = text.encode("utf-8", "replace")
         try:
             if self.to_stdout:
-                sys.stdout.write(text)
+                say(text.removesuffix("\n"))
             elif self.special:
                 self.path.write_bytes(data)
             else:
                 _replace(self.path.resolve(), data)
-        except BrokenPipeError:
-            raise
         except OSError as error:
             raise Misuse(f"{self.option} {self.path}: {_reason(error)}") from None
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import attrs
+
 from turnproof.checkers.report.locate import rows_written_in, shown_path
-from turnproof.checkers.written import excerpt
+from turnproof.checkers.written import excerpt, nearest
 from turnproof.machines.kernel import Machine
 
 TABLES = {("turnproof", "machines"), ("turnproof", "specs")}
@@ -24,7 +28,7 @@ def broken_table(problem: Exception) -> str:
     if isinstance(problem, SyntaxError) and problem.filename:
         return f"{shown_path(Path(problem.filename))}:{problem.lineno}: {problem.msg}"
     frames = [(frame, line) for frame, line in traceback.walk_tb(problem.__traceback__) if _is_table(frame.f_code.co_filename)]
-    said = str(problem) if isinstance(problem, (TypeError, ValueError)) else f"{type(problem).__name__}: {problem}"
+    said = _said(problem)
     if not frames:
         return f"the specifications cannot be loaded: {' '.join(said.split())}"
     frame, line = frames[-1]
@@ -35,6 +39,28 @@ def broken_table(problem: Exception) -> str:
         return f"{place}: {heading}"
     lines = _row_lines(problem, frame.f_globals)
     return "\n".join(f"{_place_of(mistake, lines) or place}: {heading} {mistake.strip()}" for mistake in mistakes)
+
+
+def _said(problem: Exception) -> str:
+    """What Python or the kernel says, with the nearest name where a name is wrong."""
+    frame = list(traceback.walk_tb(problem.__traceback__))[-1][0] if problem.__traceback__ else None
+    names: dict[str, Any] = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+    if isinstance(problem, AttributeError):
+        # An Enum says nothing but the name before Python 3.12; the class stands in its frame.
+        owner, name = problem.obj or names.get("cls"), problem.name or str(problem)
+        label = owner.__name__ if isinstance(owner, (type, ModuleType)) else type(owner).__name__
+        return f"{label} has no {name!r}" + nearest(name, (n for n in dir(owner) if not n.startswith("_")))
+    if isinstance(problem, NameError):
+        return f"{problem}{nearest(problem.name or '', names)}"
+    if isinstance(problem, ImportError):
+        wrong = re.search(r"cannot import name '(\w+)'", str(problem))
+        return str(problem) + (nearest(wrong[1], vars(sys.modules.get(problem.name or "", sys))) if wrong else "")
+    wrong = re.search(r"^(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(problem))
+    if wrong:
+        for _, owner in ((f, f.f_globals.get(wrong[1])) for f, _ in traceback.walk_tb(problem.__traceback__)):
+            if isinstance(owner, type) and attrs.has(owner):
+                return f"{wrong[1]} has no field {wrong[2]!r}{nearest(wrong[2], (a.name for a in attrs.fields(owner)))}"
+    return str(problem) if isinstance(problem, (TypeError, ValueError)) else f"{type(problem).__name__}: {problem}"
 
 
 def _is_table(filename: str) -> bool:

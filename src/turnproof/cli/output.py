@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -21,8 +22,22 @@ def paint(*, error_stream: bool = False) -> Paint:
 
 
 def say(text: str, *, error_stream: bool = False) -> None:
-    """One text and a newline. Colours are decided by :func:`paint` alone."""
-    click.echo(text, err=error_stream, color=True)
+    """One text and a newline. Colours are decided by :func:`paint` alone.
+
+    Where nobody reads any more (``| head -1``) the text goes nowhere: the rest of the command, its files and its exit status stand.
+    """
+    try:
+        click.echo(text, err=error_stream, color=True)
+    except BrokenPipeError:
+        silence()
+
+
+def silence() -> None:
+    """Let everything that is still written to standard output go nowhere, what is buffered included."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def say_json(value: object) -> None:
@@ -36,4 +51,4 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
-__all__ = ["columns", "paint", "say", "say_json"]
+__all__ = ["columns", "paint", "say", "say_json", "silence"]

@@ -76,7 +76,7 @@ def pytest_text(run: RunReport) -> str:
     """Every counterexample as a test that can be pasted."""
     from turnproof.checkers.story import render_pytest
 
-    stories = [v.story for v in run.verdicts if v.story is not None]
+    stories = [story for machine in run.machines for story in machine.counterexamples()]
     return "\n\n".join(str(render_pytest(story)).strip() for story in stories) + "\n" if stories else '"""No counterexample was found."""\n'
 
 

@@ -1,0 +1,432 @@
+"""The commands as a person uses them: what they print, what they write, and one line for every mistake."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import click
+import jsonschema
+import pytest
+from cli_toys import HOLDING, SPEC, UNDETERMINED, VIOLATED, engine, says
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnproof import __version__
+from turnproof.checkers import verify as verify_module
+from turnproof.checkers.report import schema
+from turnproof.checkers.verdict import Verdict
+from turnproof.cli import STATUS, main, verify
+from turnproof.cli.commands import root
+from turnproof.cli.files import Output, readable
+from turnproof.cli.misuse import Misuse
+from turnproof.machines.kernel import TableError
+from turnproof.specs import catalog
+from turnproof.specs.language import Spec
+
+RUNNER = CliRunner()
+
+
+def run(*arguments: object) -> Result:
+    """Run a command; whatever it does, it ends with an exit status and no exception."""
+    result = RUNNER.invoke(root, [str(a) for a in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.output
+    assert result.exit_code in STATUS
+    return result
+
+
+def complaint(*arguments: object) -> str:
+    """The one line of a command that was used wrongly."""
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("turnproof: ")
+    return line.removeprefix("turnproof: ")
+
+
+@pytest.fixture
+def doors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalog with the door alone, and engines that find what :data:`cli_toys.HOLDING` says."""
+    monkeypatch.setattr(catalog, "specifications", lambda: {"front_door": SPEC})
+    find(monkeypatch, HOLDING)
+
+
+def find(monkeypatch: pytest.MonkeyPatch, verdicts: tuple[Verdict, ...]) -> None:
+    monkeypatch.setattr(verify_module, "ENGINES", {"explicit": says(verdicts)})
+    monkeypatch.setattr(verify, "certificates", lambda specs, wanted: [None for _ in specs])
+
+
+# ── help and names ──
+
+
+@pytest.mark.parametrize("name", list(root.commands))
+def test_every_command_has_help_with_examples_that_parse(name: str) -> None:
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert f"Usage: turnproof {name}" in result.stdout
+    examples = [line.strip() for line in result.stdout.partition("Examples:")[2].splitlines() if line.strip()]
+    assert examples
+    assert all(line.startswith(f"turnproof {name}") for line in examples)
+
+
+def test_the_group_names_its_commands_and_exit_statuses() -> None:
+    text = run("--help").stdout
+    assert all(f"\n  {name} " in text for name in root.commands)
+    assert "3 undetermined" in text
+    assert run("--version").stdout == f"turnproof {__version__}\n"
+
+
+def test_no_command_shows_the_help() -> None:
+    result = run()
+    assert result.exit_code == 2
+    assert "Commands:" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["verfy"], "No such command 'verfy'. Did you mean 'verify'? `turnproof --help` shows how it is used"),
+        (["verify", "--jsno", "x"], "No such option '--jsno'. Did you mean"),
+        (["verify", "--steps", "0"], "Invalid value for '--steps': 0 is not in the range x>=1; `turnproof verify --help`"),
+        (["verify", "--steps", "many"], "Invalid value for '--steps': 'many' is not a valid integer"),
+        (["verify", "--json"], "Option '--json' requires an argument"),
+        (["explain"], "Missing argument 'MACHINE'; `turnproof explain --help`"),
+        (["step", "front_door"], "Missing argument 'EVENT...'"),
+        (["list", "more"], "Got unexpected extra argument"),
+        (["verify", "frnt_door"], "no machine 'frnt_door'; did you mean front_door?"),
+        (["verify", "zzz"], "no machine 'zzz'; there are: front_door"),
+        (["verify", ""], "no machine ''; there are: front_door"),
+        (["explain", "zzz"], "no machine 'zzz'; there are: front_door"),
+        (["explain", "front_door", "opend"], "front_door has no event 'opend'; did you mean Opened?"),
+        (["coverage", "zzz"], "no machine 'zzz'; there are: front_door"),
+        (["draw", "zzz"], "no machine 'zzz'; there are: front_door"),
+        (["golden", "zzz"], "no machine 'zzz'; there are: front_door"),
+        (["step", "zzz", "x"], "no machine 'zzz'; there are: front_door"),
+        (["replay", "zzz", "x"], "no machine 'zzz'; there are: front_door"),
+        (["verify", "--engine", "explict"], "no engine 'explict'; did you mean explicit?"),
+        (["verify", "--engine", ","], "--engine needs a name: symbolic, explicit"),
+        (["verify", "--engine", "explicit", "--quick"], "--quick and --engine both choose engines; keep one"),
+        (
+            ["step", "front_door", "Opened(ann, lft)"],
+            "event 1, 'Opened(ann, lft)': hand is 'lft', expected one of left, right; did you mean left?",
+        ),
+        (["step", "front_door", "Slammed", "opend"], "event 2, 'opend': front_door has no event 'opend'; did you mean Opened?"),
+    ],
+)
+@pytest.mark.usefixtures("doors")
+def test_a_wrong_word_gets_one_line(arguments: list[str], said: str) -> None:
+    assert said in complaint(*arguments)
+
+
+@pytest.mark.usefixtures("doors")
+@pytest.mark.parametrize("name", ["front_door", "FrontDoor", "front-door", "FRONT_DOOR"])
+def test_a_machine_by_any_spelling(name: str) -> None:
+    assert run("step", name, "slammed").stdout.startswith("front_door: ")
+
+
+# ── list, step ──
+
+
+@pytest.mark.usefixtures("doors")
+def test_list() -> None:
+    assert run("list").stdout.splitlines()[1].split() == ["front_door", "3", "4", "1", "8", "3", "3", "0"]
+    (facts,) = json.loads(run("list", "--json").stdout)["machines"]
+    assert (facts["machine"], facts["rows"], facts["requirements"]) == ("front_door", 8, 3)
+
+
+@pytest.mark.usefixtures("doors")
+def test_step_shows_answer_row_changes_and_effects() -> None:
+    assert run("step", "front_door", "locked(1, no)", "opened ann left", "note_left text=hi", "slammed").stdout.splitlines() == [
+        "front_door: phase closed",
+        "1. Locked(force=1, quietly=no): taken by row Locked/closed",
+        "     phase  closed -> locked:twice",
+        "2. Opened(by=ann, hand=left): refused by row Opened/locked (it is locked)",
+        "3. NoteLeft(text=hi, at_ms=0): taken by row NoteLeft/otherwise",
+        "4. Slammed: ignored by row Slammed/otherwise (it is not open)",
+    ]
+    assert run("step", "front_door", "opened", "ann", "left").stdout.splitlines()[1:] == [
+        "1. Opened(by=ann, hand=left): taken by row Opened/closed",
+        "     phase  closed -> wide open",
+        "     owner  none -> ann",
+        "     because: A door that opens rings.",
+        "     effects: Rang(owner=ann)",
+    ]
+
+
+@pytest.mark.usefixtures("doors")
+def test_step_as_json_says_the_same() -> None:
+    said = json.loads(run("step", "front_door", "opened ann left", "opened bob right", "--json").stdout)
+    assert (said["format"], said["version"], said["machine"]) == ("turnproof.step", 1, "front_door")
+    first, second = said["steps"]
+    assert first["changes"] == {"phase": {"before": "closed", "after": "wide open"}, "owner": {"before": "", "after": "ann"}}
+    assert first["effects"] == [{"effect": "Rang", "owner": "ann"}]
+    assert (second["answer"], second["why"], second["changes"]) == ("ignored", "it is open", {})
+    assert said["final"] == {"phase": "wide open", "owner": "ann", "turns": 0}
+
+
+WORDS = st.sampled_from(
+    ["opened", "Locked(", "slammed", "by=", "hand=left", "ann", "(", ")", ",", "=", "'", '"', "\\", " ", "--", "-h", "none"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.one_of(WORDS, st.text(max_size=6), st.lists(WORDS, max_size=5).map("".join)), max_size=5))
+def test_step_never_shows_a_traceback(words: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(catalog, "specifications", lambda: {"front_door": SPEC})
+        result = run("step", "front_door", *words)
+    assert result.exit_code in (0, 2)
+    assert (result.stderr == "") == (result.exit_code == 0)
+    assert len(result.stderr.splitlines()) <= 1
+
+
+# ── verify ──
+
+
+@pytest.mark.usefixtures("doors")
+def test_verify_that_holds() -> None:
+    result = run("verify")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert "R-DOOR-1" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("holds: 1 machine, 4 checks: 4 holds, 0 violated, 0 undetermined, in ")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "status"), [((HOLDING[0], VIOLATED, UNDETERMINED), 1), ((*HOLDING[:2], UNDETERMINED), 3), (HOLDING[:2], 3)]
+)
+@pytest.mark.usefixtures("doors")
+def test_verify_that_does_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, verdicts: tuple[Verdict, ...], status: int) -> None:
+    find(monkeypatch, verdicts)
+    result = run(
+        "verify", "--json", tmp_path / "r.json", "--junit", tmp_path / "r.xml", "--sarif", tmp_path / "r.sarif", "--itf", tmp_path / "itf"
+    )
+    assert result.exit_code == status
+    assert not result.stdout.splitlines()[-1].startswith("holds")
+    document = json.loads((tmp_path / "r.json").read_text())
+    jsonschema.validate(document, schema())
+    assert document["exit_status"] == status
+    assert ET.parse(tmp_path / "r.xml").getroot().tag == "testsuites"
+    assert json.loads((tmp_path / "r.sarif").read_text())["runs"][0]["invocations"][0]["exitCode"] == status
+    assert len(list((tmp_path / "itf").iterdir())) == (2 if VIOLATED in verdicts else 0)
+
+
+@pytest.mark.usefixtures("doors")
+def test_json_on_standard_output_is_nothing_but_json() -> None:
+    result = run("verify", "--json", "-")
+    assert json.loads(result.stdout)["outcome"] == "holds"
+    assert "R-DOOR-1" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("holds: ")
+
+
+@pytest.mark.usefixtures("doors")
+def test_the_pytest_file_is_python_with_a_test_for_each_counterexample(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    find(monkeypatch, (HOLDING[0], VIOLATED, HOLDING[2]))
+    run("verify", "--pytest", tmp_path / "test_it.py")
+    text = (tmp_path / "test_it.py").read_text()
+    compile(text, "test_it.py", "exec")
+    assert text.count("def test_") == 1
+    assert "Opened(by='', hand=Hand.LEFT)" in text
+
+
+@pytest.mark.usefixtures("doors")
+def test_what_quick_leaves_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify_module, "ENGINES", {"explicit": says(HOLDING), "symbolic": says([])})
+    result = run("verify", "--quick")
+    assert result.exit_code == 0
+    assert "not run (--quick): symbolic" in result.stdout
+    assert result.stdout.splitlines()[-1].endswith("; not run: symbolic")
+
+
+def never(*_: object) -> list[Verdict]:
+    pytest.fail("the long run was started although an output cannot be written")
+
+
+@pytest.fixture
+def no_run(monkeypatch: pytest.MonkeyPatch, doors: None) -> None:
+    """Fail if an engine is started."""
+    monkeypatch.setattr(verify_module, "ENGINES", {"explicit": engine(never)})
+
+
+@pytest.mark.usefixtures("no_run")
+@pytest.mark.parametrize("option", ["--json", "--junit", "--sarif", "--pytest"])
+def test_an_output_that_cannot_be_written_is_found_before_the_run(option: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    assert complaint("verify", option, tmp_path) == f"{option} {tmp_path}: is a directory, expected the name of a file"
+    assert complaint("verify", option, tmp_path / "no" / "r") == f"{option} {tmp_path}/no/r: there is no directory {tmp_path}/no"
+    assert "there is no directory" in complaint("verify", option, file / "r")
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.usefixtures("no_run")
+def test_two_outputs_into_one_file_are_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "r")
+    assert (
+        complaint("verify", "--json", tmp_path / "r", "--sarif", tmp_path / "link")
+        == f"--sarif {tmp_path}/link: --json names the same file"
+    )
+    assert complaint("verify", "--json", "-", "--junit", "-") == "--junit -: --json names the same file"
+
+
+@pytest.mark.usefixtures("no_run")
+def test_a_file_is_no_directory_for_traces(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("")
+    assert complaint("verify", "--itf", tmp_path / "f") == f"--itf {tmp_path}/f: is a file, expected a directory"
+
+
+@pytest.mark.usefixtures("no_run")
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
+def test_a_folder_without_permission(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    assert "denied" in complaint("verify", "--json", tmp_path / "r.json")
+
+
+def test_certificates_go_where_they_are_asked_to(tmp_path: Path) -> None:
+    assert verify.certificates([SPEC], tmp_path) == [tmp_path / "front_door.json"]
+    assert verify.certificates([SPEC], tmp_path / "c.json") == [tmp_path / "c.json"]
+    with pytest.raises(Misuse, match="expected a directory that exists, for 2 machines are verified"):
+        verify.certificates([SPEC, SPEC], tmp_path / "c.json")
+    (default,) = verify.certificates([SPEC], None)
+    assert default.parts[-3:] == ("build", "certificates", "front_door.json")
+
+
+# ── outputs ──
+
+
+def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    file.write_text("old")
+    file.chmod(0o640)
+    Output(file, "--json").write("new")
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("new", 0o640)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "r.json"
+    file.write_text("old")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(Misuse, match="no space left on device"):
+        Output(file, "--json").write("new")
+    assert (file.read_text(), list(tmp_path.iterdir())) == ("old", [file])
+
+
+def test_a_link_is_followed_and_a_device_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    Output(tmp_path / "link", "--json").write("text")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "text"
+    null = Output(Path(os.devnull), "--json")
+    null.check()
+    null.write("text")
+    assert Path(os.devnull).is_char_device()
+
+
+# ── inputs ──
+
+
+def broken_gzip(text: bytes) -> bytes:
+    return gzip.compress(text)[:-9]
+
+
+FILES: Mapping[str, tuple[bytes, str]] = {
+    "empty": (b"", "is empty, expected a log (JSON lines)"),
+    "blank": (b" \n\n", "holds only white space, expected a log (JSON lines)"),
+    "binary": (b'{"a": 1}\n\x00\x01', "is not text (a NUL byte at offset 9), expected a log (JSON lines)"),
+    "log.gz": (broken_gzip(b'{"a": 1}\n' * 1000), "the gzip data is broken ("),
+    "packed": (gzip.compress(b"")[:4], "the gzip data is broken ("),
+    "crc.gz": (gzip.compress(b"{}\n")[:-8] + b"\0" * 8, "the gzip data is broken (CRC check failed"),
+    "named.gz": (b"{}\n", "is named .gz but is not gzip data"),
+    "hollow.gz": (gzip.compress(b""), "holds only white space"),
+    "inner.gz": (gzip.compress(b"\0"), "is not text (a NUL byte at offset 0)"),
+    "log.bz2": (bz2.compress(b"{}"), "is packed with bzip2, which is not read; expected a log (JSON lines), plain or gzip"),
+}
+
+
+@pytest.mark.usefixtures("doors")
+@pytest.mark.parametrize("name", FILES)
+def test_a_broken_file_gets_one_line(name: str, tmp_path: Path) -> None:
+    content, said = FILES[name]
+    (tmp_path / name).write_bytes(content)
+    line = complaint("replay", "front_door", tmp_path / name)
+    assert line.startswith(f"{tmp_path / name}: ")
+    assert said in line
+    assert f"{tmp_path / name}: " in complaint("recheck", tmp_path / name)
+
+
+@pytest.mark.usefixtures("doors")
+@pytest.mark.parametrize("command", [["replay", "front_door"], ["recheck"]], ids=["replay", "recheck"])
+def test_a_file_that_is_none(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "recording.jsonl").write_text("{}")
+    assert f"{tmp_path}: is a directory, expected a" in complaint(*command, tmp_path)
+    line = complaint(*command, tmp_path / "recordin.jsonl")
+    assert "no such file or directory, expected a" in line
+    assert line.endswith("; did you mean recording.jsonl?")
+    assert "file name too long" in complaint(*command, tmp_path / ("x" * 300))
+
+
+def test_a_good_file_plain_or_packed(tmp_path: Path) -> None:
+    for name, content in (("a", b"{}\n"), ("b.gz", gzip.compress(b"{}\n")), ("c", gzip.compress(b"{}\n"))):
+        (tmp_path / name).write_bytes(content)
+        assert readable(tmp_path / name, "a log") == tmp_path / name
+
+
+# ── colours ──
+
+
+@pytest.mark.usefixtures("doors")
+def test_colours_are_asked_for_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    assert "\x1b" not in run("verify").output
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[32mholds" in run("verify").output
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run("verify").output
+
+
+# ── what is not the user's fault, and what is the table's ──
+
+
+@pytest.mark.usefixtures("doors")
+def test_an_internal_error_is_one_line_and_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> Mapping[str, Spec]:
+        raise Misuse("unused")
+
+    monkeypatch.setattr(catalog, "specifications", fail)
+    assert run("list").exit_code == 2
+    monkeypatch.setitem(root.commands, "list", click.Command("list", callback=lambda: 1 // 0))
+    result = run("list")
+    assert result.exit_code == 70
+    assert result.stderr.startswith(
+        "turnproof: internal error: ZeroDivisionError: integer division or modulo by zero (test_cli_commands.py:"
+    )
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("problem", "said"), [(TableError("row x: no"), "row x: no"), (RuntimeError("odd"), "RuntimeError: odd")])
+def test_specifications_that_do_not_load_are_misuse(monkeypatch: pytest.MonkeyPatch, problem: Exception, said: str) -> None:
+    def fail() -> Mapping[str, Spec]:
+        raise problem
+
+    monkeypatch.setattr(catalog, "specifications", fail)
+    assert complaint("list").endswith(said)
+
+
+def test_main_returns_the_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert main(["nothing"]) == 2
+    assert "No such command" in capsys.readouterr().err
