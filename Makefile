@@ -25,6 +25,7 @@ check: venv ## format, lint, types, import direction, stale diagrams and golden 
 	$(BIN)/mypy src tests
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/turnproof draw --check
+	$(BIN)/turnproof golden
 
 lock: venv ## pin the newest versions that pyproject.toml allows, for every Python and platform
 	@sh .ci/lock
@@ -33,7 +34,7 @@ diagrams: venv ## draw diagrams/ again
 	$(BIN)/turnproof draw
 
 golden: venv ## write the golden numbers again, for review as a diff
-	$(BIN)/turnproof verify --update-golden
+	$(BIN)/turnproof golden --update
 
 bench: venv ## measure step() beside a dict lookup, a match function and other libraries
 	$(BIN)/python -m benchmarks

@@ -20,7 +20,7 @@ from turnproof.machines.kernel import TableError
 from turnproof.specs.language import Said, Sometimes, Spec
 
 MANIFEST = Path(__file__).resolve().parent.parent / "specs" / "manifest.toml"
-HEADER = "# Golden numbers of every exploration. Written by `turnproof verify --update-golden`; review every changed number.\n"
+HEADER = "# Golden numbers of every exploration. Written by `turnproof golden --update`; review every changed number.\n"
 UPDATE = "`make golden` writes it again, for review"
 
 Numbers = Mapping[str, "int | Numbers"]

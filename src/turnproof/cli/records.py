@@ -65,9 +65,11 @@ def recheck(file: Path) -> int:
 def verdicts_text(verdicts: Sequence[Verdict], paint: Paint) -> str:
     """Verdicts one a line, those that hold last counted."""
     lines = []
+    several = len({verdict.machine for verdict in verdicts}) > 1
     for verdict in verdicts:
+        about = f"{verdict.machine}: " if several else ""
         detail = f": {verdict.detail}" if verdict.detail else ""
-        lines.append(f"{paint.outcome(verdict.outcome, 6)} {verdict.check}  {verdict.how}{detail}")
+        lines.append(f"{paint.outcome(verdict.outcome, 6)} {about}{verdict.check}  {verdict.how}{detail}")
         lines += ["  " + line for line in story_text(verdict).splitlines()]
     held = sum(v.outcome is Outcome.HOLDS for v in verdicts)
     color = COLORS[Outcome.HOLDS if verdicts and held == len(verdicts) else Outcome.VIOLATED]
