@@ -43,12 +43,19 @@ class Violation:
         first, *others = self.stories
         rows = [f"{story.steps[-1].row} ({story.length})" for story in others if story.steps]
         by = f" by row {first.steps[-1].row}" if first.steps and self.what else ""
-        text = f"broken in {events(first.length)}{by}"
+        text = f"broken in {events(first.length)}{by}{_for_ever(first)}"
         if rows:
             text += f"; also by {', '.join(rows)}"
         if self.count > 1 and self.what:
             text += f"; {self.count:,} {self.what} in all"
         return text if self.shortest else f"{text}; the search for a shorter one was cut short"
+
+
+def _for_ever(story: Story) -> str:
+    if not story.loop_from:
+        return ""
+    last = story.length + 1 - story.loop_from
+    return f", of which the last {last if last > 1 else 'one'} for ever" if last else ", after which nothing need happen any more"
 
 
 def events(number: int) -> str:
@@ -178,8 +185,8 @@ class Judge:
 
     def _lasso(self, region: Region, fairness: Sequence[Fair], prop: Property) -> Violation | None:
         assumptions = [self.assumption(fair) for fair in fairness]
-        known = attrs.evolve(region, nodes=region.nodes & self.expanded)
-        lasso = find_lasso(self.edges, known, assumptions)
+        # A node beyond the bounds has no edges here; that a run may stop there for ever is known all the same.
+        lasso = find_lasso(self.edges, region, assumptions)
         if lasso is None:
             return None
         loop_from = len(lasso.prefix) + 1

@@ -88,12 +88,17 @@ class Lasso:
 def find_lasso(edges: Edges, region: Region, fairness: Sequence[Assumption]) -> Lasso | None:
     """A shortest fair run that stays in ``region`` for ever; None if there is none."""
     kept = _inside(edges, region)
+    initial = np.arange(edges.nodes) == 0
+    reached = reachable(edges, np.ones(len(edges.source), dtype=np.bool_), initial)
+    region = attrs.evolve(region, starts=region.starts & reached, start_edges=region.start_edges & reached[edges.source])
     pending = reachable(edges, kept, _entries(edges, region))
     if not pending.any():
         return None
     assumptions = [*fairness, *_visiting(edges, region)]
     inside = kept & pending[edges.source] & pending[edges.target]
-    walk = _Walk(edges, inside, assumptions)
+    # Passing a start is one more thing a walk can do, as if a step from everywhere else to it were owed.
+    start = Assumption("", ~region.starts, region.start_edges)
+    walk = _Walk(edges, inside, assumptions, start)
     members = {node for component in walk.fair_components(np.flatnonzero(pending).tolist()) for node in component}
     if not members:
         return None
@@ -127,7 +132,7 @@ def without_fair_run(edges: Edges, fairness: Sequence[Assumption], *, unknown: A
     quiet |= unknown
     fair = reachable(backwards, everywhere, quiet)
     if not fair.all():
-        walk = _Walk(edges, everywhere, fairness)
+        walk = _Walk(edges, everywhere, fairness, Assumption("", np.ones_like(quiet), np.zeros_like(everywhere)))
         for component in walk.fair_components(range(edges.nodes)):
             quiet[list(component)] = True
         fair = reachable(backwards, everywhere, quiet)
@@ -156,21 +161,22 @@ def _visiting(edges: Edges, region: Region) -> Iterable[Assumption]:
 class _Walk:
     """The part of a graph a bad run may stay in, with what each edge and node does for the assumptions, as bits."""
 
-    def __init__(self, edges: Edges, inside: Array, fairness: Sequence[Assumption]) -> None:
+    def __init__(self, edges: Edges, inside: Array, fairness: Sequence[Assumption], start: Assumption) -> None:
         self.weak = sum(1 << n for n, a in enumerate(fairness) if not a.strong)
         self.strong = sum(1 << n for n, a in enumerate(fairness) if a.strong)
-        self.enabled: list[int] = _bits(edges.nodes, [a.enabled for a in fairness]).tolist()
-        taken = _bits(len(edges.source), [a.taken for a in fairness])
+        self.start = 1 << len(fairness)
+        every = [*fairness, start]
+        self.enabled: list[int] = _bits(edges.nodes, [a.enabled for a in every]).tolist()
+        taken = _bits(len(edges.source), [a.taken for a in every])
         chosen = np.flatnonzero(inside)
         # One edge for each (source, target, what it takes) is enough, and a loop that takes nothing is a stutter.
         chosen = chosen[(edges.source[chosen] != edges.target[chosen]) | (taken[chosen] != 0)]
         pairs = edges.source[chosen].astype(np.int64) * edges.nodes + edges.target[chosen]
-        _, first = np.unique((pairs << len(fairness)) | taken[chosen], return_index=True)
+        _, first = np.unique((pairs << len(every)) | taken[chosen], return_index=True)
         chosen = np.sort(chosen[first])
         self.out: dict[int, list[tuple[int, int, int]]] = {}
-        for source, target, takes, edge in zip(
-            *(a.tolist() for a in (edges.source[chosen], edges.target[chosen], taken[chosen], chosen)), strict=True
-        ):
+        columns = (edges.source[chosen], edges.target[chosen], taken[chosen], chosen)
+        for source, target, takes, edge in zip(*(column.tolist() for column in columns), strict=True):
             self.out.setdefault(source, []).append((target, takes, edge))
 
     def fair_components(self, nodes: Iterable[int]) -> Iterable[list[int]]:
@@ -202,17 +208,20 @@ class _Walk:
 
     def is_fair(self, idle: int, seen: int, taken: int) -> bool:
         """Whether a cycle is fair: ``idle`` was not enabled somewhere, ``seen`` was enabled somewhere, ``taken`` was taken."""
-        return not (self.weak & ~(idle | taken)) and not (self.strong & seen & ~taken)
+        return not ((self.weak | self.start) & ~(idle | taken)) and not (self.strong & seen & ~taken)
 
-    def cycle(self, anchor: int, longest: int | None, budget: int | None) -> tuple[tuple[int, ...] | None, int]:
-        """The edges of a shortest fair closed walk through ``anchor``, at most ``longest`` of them, and what is left of the budget."""
+    def cycle(self, anchor: int, *, late: bool, longest: int | None, budget: int | None) -> tuple[tuple[int, ...] | None, int]:
+        """The edges of a shortest fair closed walk through ``anchor``, at most ``longest`` of them, and what is left of the budget.
+
+        With ``late`` it must also pass a start.
+        """
         left = -1 if budget is None else budget
-        every = self.weak | self.strong
+        every = self.weak | self.strong | self.start
         enabled = self.enabled[anchor]
-        start = (anchor, every & ~enabled, every & enabled, 0)
+        start = (anchor, every & ~enabled | (0 if late else self.start), every & enabled, 0)
         if self.is_fair(*start[1:]):
             return (), left
-        came: dict[tuple[int, int, int, int], tuple[tuple[int, int, int, int], int] | None] = {start: None}
+        came: dict[_Met, tuple[_Met, int] | None] = {start: None}
         front = deque([(start, 0)])
         while front:
             here, length = front.popleft()
@@ -231,9 +240,11 @@ class _Walk:
         return None, left
 
 
-def _back(
-    came: dict[tuple[int, int, int, int], tuple[tuple[int, int, int, int], int] | None], at: tuple[int, int, int, int]
-) -> tuple[int, ...]:
+_Met = tuple[int, int, int, int]
+"""A node, and as bits what a walk to it did: assumptions not enabled somewhere, enabled somewhere, taken."""
+
+
+def _back(came: dict[_Met, tuple[_Met, int] | None], at: _Met) -> tuple[int, ...]:
     edges = []
     while (step := came[at]) is not None:
         at, edge = step
@@ -293,22 +304,23 @@ def _popped(root: int, stack: list[int], on_stack: set[int]) -> list[int]:
 
 
 def _shortest(edges: Edges, region: Region, kept: Array, walk: _Walk, members: set[int]) -> Lasso:
+    """A shortest lasso through ``members``. Its start lies in the stem, or else in the cycle itself (``late``)."""
     stems = _Stems(edges, region, kept)
-    best: tuple[int, int, tuple[int, ...]] | None = None
-    budget = BUDGET
-    for stem, anchor in sorted((int(stems.length[node]), node) for node in members):
-        if best is None:
-            # The first anchor must give a lasso, whatever it costs; only improving on it is limited.
-            cycle, _ = walk.cycle(anchor, None, None)
-        elif stem < best[0]:
-            cycle, budget = walk.cycle(anchor, best[0] - stem - 1, budget)
-        else:
-            break
-        if cycle is not None:
-            best = (stem + len(cycle), anchor, cycle)
-    if best is None:
+    stem, anchor = min((int(stems.length[node]), node) for node in members)
+    # The first search must find something, whatever it costs; only improving on it is limited.
+    cycle, _ = walk.cycle(anchor, late=False, longest=None, budget=None)
+    if cycle is None:
         raise AssertionError("internal error of the liveness engine: a fair component has no fair cycle")
-    return Lasso(stems.path(best[1]), best[2], shortest=budget > 0)
+    best, length, budget = (stems.path(anchor), cycle), stem + len(cycle), BUDGET
+    anchors = [(int(stems.length[node]), False, node) for node in members]
+    anchors += [(int(stems.outside[node]), True, node) for node in members if stems.outside[node] < stems.length[node]]
+    for stem, late, anchor in sorted(anchors):
+        if stem >= length:
+            break
+        cycle, budget = walk.cycle(anchor, late=late, longest=length - stem - 1, budget=budget)
+        if cycle is not None:
+            best, length = (stems.path(anchor, late=late), cycle), stem + len(cycle)
+    return Lasso(*best, shortest=budget > 0)
 
 
 class _Stems:
@@ -328,13 +340,13 @@ class _Stems:
                 entries[target], self.crossing[target] = length, edge
         self.length, self.inside = _levels(edges, kept, entries)
 
-    def path(self, node: int) -> tuple[int, ...]:
-        """The edges of the stem to ``node``."""
+    def path(self, node: int, *, late: bool = False) -> tuple[int, ...]:
+        """The edges of the stem to ``node``; of any path to it, if ``late``."""
         path: list[int] = []
-        while self.inside[node] >= 0:
+        while not late and self.inside[node] >= 0:
             path.append(int(self.inside[node]))
             node = int(self.edges.source[path[-1]])
-        if self.crossing[node] >= 0:
+        if not late and self.crossing[node] >= 0:
             path.append(int(self.crossing[node]))
             node = int(self.edges.source[path[-1]])
         while self.to[node] >= 0:

@@ -17,16 +17,17 @@ def check_words(node: object, where: str, *, states: Sequence[type], events: Seq
     ``states`` are the classes whose fields it may read. With ``step`` it may also read the state after, the event, the answer
     and the effects; the field of an event only behind ``on(Event)``, since another event has no such field.
     """
-    for variable in sorted(_read_by(node), key=str):
+    known = ", ".join(cls.__name__ for cls in states) + (" and events" if step else "")
+    for variable in words_of(node):
         owner = variable.owner.__name__
-        if isinstance(variable, (OnEvent, Answered, Emitted)) or variable.scope == "next":
-            if not step:
-                raise TableError(f"{where} reads `{variable}`, a word of a step, but it is about a state: make it a Step")
-            if isinstance(variable, OnEvent) and variable.owner not in events:
-                raise TableError(f"{where} speaks of the event {owner}, which the machine does not have")
-        elif variable.owner not in states and not (step and variable.owner in events):
-            known = ", ".join(cls.__name__ for cls in states)
-            raise TableError(f"{where} reads {owner}.{variable.name}; it may read {known}" + (" and events" if step else ""))
+        about_step = isinstance(variable, (OnEvent, Answered, Emitted))
+        if (about_step or variable.scope == "next") and not step:
+            raise TableError(f"{where} reads `{variable}`, a word of a step, but it is about a state: make it a Step")
+        if isinstance(variable, OnEvent) and variable.owner not in events:
+            raise TableError(f"{where} speaks of the event {owner}, which the machine does not have")
+        is_field = variable.owner in states or (step and not variable.scope and variable.owner in events)
+        if not about_step and not is_field:
+            raise TableError(f"{where} reads {owner}.{variable.name}; it may read {known}")
     if step:
         for event in events:
             _Guarded(event, frozenset(events), where).value(node)

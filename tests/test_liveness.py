@@ -1,0 +1,472 @@
+"""Liveness, where home-made checkers go wrong: one tiny model for each known mistake, and a brute-force oracle for the rest."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import Annotated
+
+import attrs
+import numpy as np
+import pytest
+import toys
+from toys import spec_of
+
+from turnproof.checkers.explicit import check, judge_property
+from turnproof.checkers.graph import explore
+from turnproof.checkers.judge import Judge
+from turnproof.checkers.liveness import Assumption, Edges, Lasso, Region, find_lasso, without_fair_run
+from turnproof.checkers.replay import Run
+from turnproof.checkers.story import render_text
+from turnproof.checkers.verdict import Outcome, Verdict
+from turnproof.machines.kernel import Counter, Machine, Range, Row, TableError, implies, symbol
+from turnproof.specs.language import EventuallyAlways, Fair, LeadsTo, Property, after, ignored, on, taken
+
+# ── models: edges as (from, to, label); a fairness assumption is about a label, enabled where an edge of it leaves ──
+
+
+@attrs.frozen(eq=False)
+class Model:
+    edges: Sequence[tuple[int, int, str]]
+    nodes: int
+
+    def graph(self) -> Edges:
+        return Edges(self.nodes, np.array([e[0] for e in self.edges]), np.array([e[1] for e in self.edges]))
+
+    def fair(self, label: str, *, strong: bool = False) -> Assumption:
+        """Fairness of the edges with this label that change something."""
+        taken = np.array([e[2] == label and e[0] != e[1] for e in self.edges])
+        enabled = np.zeros(self.nodes, dtype=bool)
+        enabled[[e[0] for e, takes in zip(self.edges, taken, strict=True) if takes]] = True
+        return Assumption(label, enabled, taken, strong)
+
+    def region(self, *, starts: set[int], stays: set[int], visit: set[int] | None = None) -> Region:
+        none = np.zeros(len(self.edges), dtype=bool)
+        return Region(
+            nodes=self.mask(stays),
+            edges=~none,
+            starts=self.mask(starts),
+            start_edges=none,
+            visit=None if visit is None else self.mask(visit),
+        )
+
+    def mask(self, nodes: set[int]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        return np.array([n in nodes for n in range(self.nodes)])
+
+    def leads_to(self, first: set[int], then: set[int], *fairness: Assumption) -> Lasso | None:
+        return find_lasso(self.graph(), self.region(starts=first, stays=set(range(self.nodes)) - then), fairness)
+
+    def eventually_always(self, holds: set[int], *fairness: Assumption) -> Lasso | None:
+        everywhere = set(range(self.nodes))
+        return find_lasso(self.graph(), self.region(starts={0}, stays=everywhere, visit=everywhere - holds), fairness)
+
+    def told(self, lasso: Lasso | None) -> tuple[list[int], list[int]]:
+        """The nodes of the prefix and of the cycle, after checking that each edge begins where the one before it ends."""
+        assert lasso is not None
+        at, nodes = 0, [0]
+        for edge in (*lasso.prefix, *lasso.cycle):
+            assert self.edges[edge][0] == at, "two edges that do not meet"
+            at = self.edges[edge][1]
+            nodes.append(at)
+        turn = len(lasso.prefix)
+        assert nodes[turn] == at, "the cycle does not close"
+        return nodes[: turn + 1], nodes[turn + 1 :]
+
+
+def test_an_unfair_cycle_is_no_violation() -> None:
+    """fabracht/tla-rs#59: 0 may go to itself by way of 1 for ever, but then `go` is for ever enabled and never taken."""
+    model = Model([(0, 1, "idle"), (1, 0, "idle"), (0, 2, "go"), (1, 2, "go")], 3)
+    assert model.leads_to({0}, {2}, model.fair("go")) is None
+    assert model.told(model.leads_to({0}, {2})) == ([0], [])
+
+
+def test_fairness_is_judged_on_the_cycle_that_is_shown() -> None:
+    """fabracht/tla-rs#59, #62: one component is fair as a whole, but the cycle inside the region is not.
+
+    0 and 1 turn round each other (`hold`), `free` leads to 2 and `again` back. Everything is one component, and in it `free` is
+    taken; only a cycle that avoids 2 would violate the promise, and that cycle never takes `free`.
+    """
+    model = Model([(0, 1, "hold"), (1, 0, "hold"), (0, 2, "free"), (1, 2, "free"), (2, 0, "again")], 3)
+    assert model.leads_to({0}, {2}, model.fair("free")) is None
+
+
+def test_the_cycle_shown_is_fair_by_itself() -> None:
+    """A component may contain both fair and unfair cycles: the short one, 0 1, never takes `serve`; the one shown must."""
+    model = Model([(0, 1, "a"), (1, 0, "a"), (1, 2, "serve"), (2, 1, "b"), (0, 2, "serve"), (0, 3, "out")], 4)
+    fair = model.fair("serve")
+    lasso = model.leads_to({0}, {3}, fair, model.fair("b"))
+    assert lasso is not None
+    assert any(fair.taken[edge] for edge in lasso.cycle)
+    assert model.told(lasso) in (([0], [2, 1, 0]), ([0, 2], [1, 2]), ([0, 1], [2, 1]))
+
+
+def test_a_stutter_is_no_step_taken() -> None:
+    """fabracht/tla-rs#63, #65: `grow` may also leave 0 as it is; staying there for ever does not serve it."""
+    model = Model([(0, 0, "grow"), (0, 1, "grow")], 2)
+    assert model.leads_to({0}, {1}, model.fair("grow")) is None
+
+
+def test_eventually_always_is_not_dropped() -> None:
+    """fabracht/tla-rs#62: from some moment on only 1: violated by turning round for ever, kept where 1 is never left."""
+    turning = Model([(0, 1, "a"), (1, 0, "a")], 2)
+    assert turning.told(turning.eventually_always({1}, turning.fair("a"))) == ([0], [1, 0])
+    resting = Model([(0, 1, "a"), (1, 1, "a")], 2)
+    assert resting.eventually_always({1}, resting.fair("a")) is None
+    assert resting.told(resting.eventually_always({1})) == ([0], []), "without fairness the run may stop in 0"
+
+
+def test_a_run_may_stop_for_ever_where_nothing_is_fair() -> None:
+    """fabracht/tla-rs#62: the implicit stutter. The one edge that leaves 0 need not be taken."""
+    model = Model([(0, 1, "step")], 2)
+    assert model.told(model.leads_to({0}, {1})) == ([0], [])
+    assert model.leads_to({0}, {1}, model.fair("step")) is None
+
+
+def test_what_is_shown_is_a_cycle_and_no_component() -> None:
+    """fabracht/tla-rs#64, #66: 0 1 2 is one component with edges in one direction only; the cycle must follow them."""
+    model = Model([(0, 1, "a"), (1, 2, "a"), (2, 0, "a"), (2, 3, "out")], 4)
+    assert model.told(model.leads_to({0}, {3}, model.fair("a"))) == ([0], [1, 2, 0])
+    stuck = Model([(0, 1, "a"), (1, 2, "a"), (2, 0, "a"), (0, 0, "a")], 3)
+    assert stuck.told(stuck.eventually_always({1, 2})) == ([0], []), "one state with its stutter is the shortest witness"
+
+
+def test_the_edges_of_a_component_count_not_its_states() -> None:
+    """tlaplus/tlaplus#201: A is x' = (x + 1) % 3, B is x' in 0..2, A is weakly fair. That A is taken again and again then holds.
+
+    Both directions are edges between the same states; only those of A serve its fairness.
+    """
+    a, b = [(x, (x + 1) % 3, "A") for x in range(3)], [(x, y, "B") for x in range(3) for y in range(3) if x != y]
+    model = Model([*a, *b], 3)
+    fair = model.fair("A")
+    region = attrs.evolve(model.region(starts={0}, stays={0, 1, 2}), edges=~fair.taken)
+    assert find_lasso(model.graph(), region, [fair]) is None
+    assert model.told(find_lasso(model.graph(), region, [])) == ([0], [])
+
+
+def test_the_lasso_is_the_shortest_one() -> None:
+    """A near cycle is long and a far one short: stem and cycle together decide."""
+    near = [(0, 1, "go"), (1, 2, "go"), (2, 3, "go"), (3, 0, "go")]
+    far = [(0, 4, "go"), (4, 5, "go"), (5, 4, "go")]
+    model = Model([*near, *far], 7)
+    assert model.told(model.leads_to({0}, {6}, model.fair("go"))) == ([0, 4], [5, 4])
+    farther = Model([*near, (0, 4, "go"), (4, 5, "go"), (5, 6, "go"), (6, 5, "go")], 8)
+    assert len(farther.told(farther.leads_to({0}, {7}, farther.fair("go")))[1]) in (4, 2)
+    assert farther.leads_to({0}, {7}, farther.fair("go")).length == 4  # type: ignore[union-attr]
+
+
+def test_weak_fairness_is_weaker_than_strong() -> None:
+    """`grab` is enabled in 0 only, and the run alternates between 0 and 1: never enabled for good, but again and again."""
+    model = Model([(0, 1, "turn"), (1, 0, "turn"), (0, 2, "grab")], 3)
+    turning = model.fair("turn")
+    assert model.told(model.leads_to({0}, {2}, turning, model.fair("grab"))) == ([0], [1, 0])
+    assert model.leads_to({0}, {2}, turning, model.fair("grab", strong=True)) is None
+
+
+def test_strong_fairness_is_served_by_staying_where_it_is_not_enabled() -> None:
+    """The component 0 1 2 enables `grab` in 0 and never takes it, but 1 2 alone does not enable it: found only by taking it apart."""
+    model = Model([(0, 1, "a"), (1, 2, "a"), (2, 1, "a"), (2, 0, "a"), (0, 3, "grab")], 4)
+    assert model.told(model.leads_to({0}, {3}, model.fair("a"), model.fair("grab", strong=True))) == ([0, 1], [2, 1])
+
+
+def test_where_no_fair_run_goes_on_is_known() -> None:
+    """tlaplus/tlaplus#839: a bound cut the only step that could serve the assumption, so every promise would hold for want of runs."""
+    model = Model([(0, 1, "a")], 2)
+    cut = Assumption("never taken", np.array([True, True]), np.array([False]))
+    assert without_fair_run(model.graph(), [cut], unknown=np.array([False, False])).tolist() == [True, True]
+    assert without_fair_run(model.graph(), [cut], unknown=np.array([False, True])).tolist() == [False, False]
+    assert without_fair_run(model.graph(), [model.fair("a")], unknown=np.array([False, False])).tolist() == [False, False]
+
+
+# ── against brute force ──
+
+LONGEST = 5
+"""Edges of the lassos that brute force tries."""
+
+
+def walks(model: Model, length: int) -> Iterator[list[int]]:
+    """Every path of at most ``length`` edges from node 0, shortest first."""
+    paths: list[list[int]] = [[]]
+    for _ in range(length + 1):
+        yield from paths
+        paths = [[*p, n] for p in paths for n, e in enumerate(model.edges) if e[0] == (model.edges[p[-1]][1] if p else 0)]
+
+
+Breaks = Callable[[Sequence[int], Sequence[int], int], bool]
+"""nodes, edges, place of the turn: whether the walk that goes on from its end as from its turn breaks the promise."""
+
+
+def brute_force(model: Model, breaks: Breaks, fairness: Sequence[Assumption], longest: int) -> int | None:
+    """Length of the shortest fair lasso that breaks the promise, by trying all of them."""
+    for path in walks(model, longest):
+        nodes = [0, *(model.edges[n][1] for n in path)]
+        for turn in range(len(path) + 1):
+            if nodes[turn] == nodes[-1] and breaks(nodes, path, turn) and all(is_fair(a, nodes[turn:], path[turn:]) for a in fairness):
+                return len(path)
+    return None
+
+
+def is_fair(assumption: Assumption, nodes: Sequence[int], cycle: Sequence[int]) -> bool:
+    enabled = [bool(assumption.enabled[n]) for n in nodes]
+    return any(assumption.taken[e] for e in cycle) or not (any(enabled) if assumption.strong else all(enabled))
+
+
+def never_led_to(first: Sequence[bool], then: Sequence[bool], turn: int) -> bool:
+    """Whether ``first`` holds at a moment from which on, the loop from ``turn`` on included, ``then`` does not."""
+    last = max((n for n, held in enumerate(then) if held), default=-1)
+    return last < turn and any(first[last + 1 :])
+
+
+def of_states(first: set[int], then: set[int]) -> Breaks:
+    return lambda nodes, path, turn: never_led_to([n in first for n in nodes], [n in then for n in nodes], turn)
+
+
+def of_steps(first: set[int], then: set[int]) -> Breaks:
+    return lambda nodes, path, turn: never_led_to([e in first for e in path], [e in then for e in path], turn)
+
+
+def again_and_again(bad: set[int]) -> Breaks:
+    return lambda nodes, path, turn: any(n in bad for n in nodes[turn:])
+
+
+def random_question(chance: random.Random, model: Model) -> tuple[Region, Breaks]:
+    """A promise about states, about steps, or about what holds from some moment on; and how brute force sees it broken."""
+    nodes, edges = set(range(model.nodes)), np.arange(len(model.edges))
+    kind = chance.randrange(3)
+    if kind == 0:
+        first, then = ({n for n in nodes if chance.random() < p} for p in (0.6, 0.3))
+        return model.region(starts=first, stays=nodes - then), of_states(first, then)
+    if kind == 1:
+        first, then = ({n for n in edges.tolist() if chance.random() < p} for p in (0.6, 0.3))
+        region = model.region(starts=set(), stays=nodes)
+        return attrs.evolve(region, edges=~np.isin(edges, list(then)), start_edges=np.isin(edges, list(first))), of_steps(first, then)
+    bad = {n for n in nodes if chance.random() < 0.5}
+    return model.region(starts={0}, stays=nodes, visit=bad), again_and_again(bad)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_models_agree_with_brute_force(seed: int) -> None:
+    chance = random.Random(seed)
+    answers = {"none": 0, "stutter": 0, "cycle": 0}
+    for _ in range(250):
+        nodes = chance.randint(2, 4)
+        pairs = list(itertools.product(range(nodes), range(nodes)))
+        model = Model([(*chance.choice(pairs), chance.choice("abc")) for _ in range(chance.randint(3, 8))], nodes)
+        fairness = [model.fair(label, strong=chance.random() < 0.5) for label in "abc" if chance.random() < 0.7]
+        region, breaks = random_question(chance, model)
+        found, expected = find_lasso(model.graph(), region, fairness), brute_force(model, breaks, fairness, LONGEST)
+        told = (model, region, fairness)
+        if found is not None:
+            before, cycle = model.told(found)
+            assert breaks([*before, *cycle], [*found.prefix, *found.cycle], len(found.prefix)), told
+            assert all(is_fair(a, [before[-1], *cycle], found.cycle) for a in fairness), told
+            assert found.shortest
+        if expected is not None or (found is not None and found.length <= LONGEST):
+            assert found is not None, told
+            assert found.length == expected, told
+        answers["none" if found is None else "cycle" if found.cycle else "stutter"] += 1
+    assert min(answers.values()) > 30, f"the sample is one-sided: {answers}"
+
+
+# ── through a machine and a specification ──
+
+
+class Where(Enum):
+    ON = "on"
+
+
+@attrs.frozen
+class Ring:
+    where: Where = Where.ON
+    x: Annotated[int, Range(0, 3)] = 0
+
+
+@attrs.frozen
+class Grown:
+    by: Annotated[int, Range(0, 1)]
+
+
+@attrs.frozen
+class Reset: ...
+
+
+@attrs.frozen
+class Told: ...
+
+
+ring, grown, next_ring = symbol(Ring), symbol(Grown), after(Ring)
+R = Row[Ring, Told]
+RING: Machine[Ring, Grown | Reset, Told] = Machine(
+    name="ring",
+    initial=Ring(),
+    now=ring,
+    events=(Grown, Reset),
+    effects=(Told,),
+    phase="where",
+    rows=(
+        R(grown, when=ring.x < 3, data=attrs.evolve(ring, x=ring.x + grown.by), name="grown"),
+        R(Grown, ignore="it is as large as it gets", name="grown/full"),
+        R(Reset, when=ring.x == 2, data=attrs.evolve(ring, x=1), name="reset"),
+        R(Reset, refuse="only a ring of two is reset", name="reset/otherwise"),
+    ),
+)
+GROWS = Fair("it grows", ring.x < 3, on(Grown))
+GROWS_AT_LAST = Fair("it grows at last", ring.x == 2, on(Grown) & (next_ring.x == 3), strong=True)
+
+
+def verdict(prop: Property, machine: toys.AnyMachine = RING, **more: object) -> Verdict:
+    return judge_property(Judge(explore(spec_of(machine, prop, **more))), prop)
+
+
+def reaches_three(*fairness: Fair) -> LeadsTo:
+    return LeadsTo("it grows to three", ring.x == 0, ring.x == 3, requirements=(), fairness=fairness)
+
+
+def test_a_stutter_that_is_answered_taken_serves_no_fairness() -> None:
+    """``Grown(by=0)`` is taken and changes nothing; with ``by=1`` weakly fair from 0 to 2, only the reset can keep it from three."""
+    without_reset = RING.variant("ring", drop=("reset",))
+    assert verdict(reaches_three(GROWS), without_reset).outcome is Outcome.HOLDS
+    lasso = verdict(reaches_three(GROWS))
+    assert lasso.outcome is Outcome.VIOLATED
+    assert lasso.story is not None
+    assert [step.event for step in lasso.story.steps[lasso.story.loop_from - 1 :]] in (["Grown(by=1)", "Reset"], ["Reset", "Grown(by=1)"])
+    assert lasso.story.length == 3
+
+
+def test_strong_fairness_forbids_that_cycle() -> None:
+    assert verdict(reaches_three(GROWS, GROWS_AT_LAST)).outcome is Outcome.HOLDS
+
+
+def test_a_run_that_stops_is_told_as_such() -> None:
+    stopped = verdict(reaches_three())
+    assert stopped.story is not None
+    assert (stopped.story.length, stopped.story.loop_from) == (0, 1)
+    assert "and then nothing happens any more, for ever" in render_text(stopped.story)
+    assert stopped.detail == "broken in 0 events, after which nothing need happen any more"
+    assert stopped.how.endswith("no fairness assumed)")
+
+
+def test_a_lasso_is_told_as_prefix_and_loop() -> None:
+    told = verdict(reaches_three(GROWS)).story
+    assert told is not None
+    lines = render_text(told).splitlines()
+    assert lines.index("  and then for ever:") == next(n for n, line in enumerate(lines) if line.startswith(f"   {told.loop_from}.")) - 1
+
+
+def test_ignored_and_refused_steps_serve_a_fairness_only_if_it_asks_for_them() -> None:
+    """At three every ``Grown`` is ignored. Fair is that it is taken, so no fair run stays there; unless ignoring it counts."""
+    full = RING.variant("ring", drop=("reset",))
+    stays = LeadsTo("three is left", ring.x == 3, ring.x == 0, requirements=(), fairness=(Fair("it grows", ring.x == 3, on(Grown)),))
+    assert "no run can satisfy 'it grows'" in verdict(stays, full).detail
+    ignoring = attrs.evolve(stays, fairness=(Fair("it is told", ring.x == 3, on(Grown) & ignored()),))
+    broken = verdict(ignoring, full)
+    assert broken.story is not None
+    assert broken.story.steps[-1].answer.startswith("ignored")
+    assert (broken.story.length, broken.story.loop_from) == (4, 4)
+
+
+def test_eventually_always_through_a_specification() -> None:
+    stays = EventuallyAlways("it stays at three", ring.x == 3, requirements=(), fairness=(GROWS, GROWS_AT_LAST))
+    assert verdict(stays).outcome is Outcome.HOLDS
+    weak = verdict(attrs.evolve(stays, fairness=(GROWS,)))
+    assert weak.outcome is Outcome.VIOLATED
+    assert weak.story is not None
+    assert weak.story.length == 3
+
+
+def test_an_evaluation_that_fails_is_no_success() -> None:
+    """tlaplus/tlaplus#1440: a promise that cannot be read stops the check; it never counts as kept."""
+    unreadable = LeadsTo("unreadable", grown.by == 1, ring.x == 3, requirements=())
+    spec = spec_of(RING, unreadable)
+    with pytest.raises(TableError, match="property 'unreadable': first reads Grown"):
+        check(spec, explore(spec))
+    constant = LeadsTo("constant", True, ring.x == 3, requirements=())
+    with pytest.raises(TypeError, match="property 'constant': first is the constant True"):
+        verdict(constant)
+
+
+def test_a_kind_of_property_nobody_knows_is_refused() -> None:
+    """fabracht/tla-rs#62: what the engine cannot check it must not leave out."""
+
+    @attrs.frozen(eq=False, kw_only=True)
+    class Infinitely(Property):
+        often: bool
+
+    spec = spec_of(RING, Infinitely("x", often=ring.x == 3, requirements=()))
+    with pytest.raises(TableError, match="a Infinitely is a kind of property the explicit engine does not know"):
+        check(spec, explore(spec))
+
+
+def test_steps_may_start_and_keep_a_promise() -> None:
+    """``first`` and ``then`` may speak of steps: growing to two is followed by a reset, or by three."""
+    grows_to_two = on(Grown) & (ring.x == 1) & (next_ring.x == 2)
+    kept = LeadsTo(
+        "two is left by a step", grows_to_two, (on(Reset) & taken()) | (on(Grown) & (next_ring.x == 3)), requirements=(), fairness=(GROWS,)
+    )
+    assert verdict(kept).outcome is Outcome.HOLDS
+    broken = verdict(attrs.evolve(kept, then=on(Grown) & (next_ring.x == 3)))
+    assert broken.story is not None
+    assert [step.event for step in broken.story.steps] == ["Grown(by=1)", "Grown(by=1)", "Reset"]
+    assert broken.story.loop_from == 2
+
+
+def test_vacuous_under_a_constraint() -> None:
+    """tlaplus/tlaplus#839: the assumption about the environment forbids the very step that is said to be fair."""
+    promise = LeadsTo("it grows to three", ring.x == 0, ring.x == 3, requirements=(), fairness=(GROWS,))
+    forbidden = verdict(promise, assume=implies(on(Grown), grown.by == 0))
+    assert forbidden.outcome is Outcome.VIOLATED
+    assert "holds for want of runs" in forbidden.detail
+
+
+@attrs.frozen
+class Heap:
+    where: Where = Where.ON
+    n: Annotated[int, Counter] = 0
+
+
+heap = symbol(Heap)
+HEAP: Machine[Heap, Reset, Told] = Machine(
+    name="heap",
+    initial=Heap(),
+    now=heap,
+    events=(Reset,),
+    effects=(Told,),
+    phase="where",
+    rows=(Row(Reset, data=attrs.evolve(heap, n=heap.n + 1), name="more"),),
+)
+
+
+def test_a_promise_that_leaves_the_bound_is_undetermined() -> None:
+    """tlaplus/tlaplus#839: with the counter cut at two, no fair run is left, and 'it comes down to zero again' would hold."""
+    falls = LeadsTo("it falls", heap.n == 1, heap.n == 0, requirements=(), fairness=(Fair("more comes", heap.n >= 0, on(Reset)),))
+    cut = verdict(falls, HEAP)
+    assert cut.outcome is Outcome.UNDETERMINED
+    assert "leaves the bound counter <= 2" in cut.detail
+    rises = attrs.evolve(falls, then=heap.n == 2)
+    assert verdict(rises, HEAP).outcome is Outcome.HOLDS, "within the bound, it is decided"
+    never = attrs.evolve(falls, fairness=())
+    assert verdict(never, HEAP).outcome is Outcome.VIOLATED, "a run that stops inside the bound is a real one"
+
+
+def test_a_lasso_is_checked_again_by_playing_it() -> None:
+    prop = reaches_three(GROWS)
+    run = Run(spec_of(RING, prop))
+    for _ in range(2):
+        run.send(Grown(1))
+    run.send(Reset())
+    run.send(Grown(1))
+    assert run.breaks(prop, loop_from=3)
+    assert not run.breaks(prop, loop_from=5), "to stop at two is not fair"
+    with pytest.raises(ValueError, match="do not lead back"):
+        run.breaks(prop, loop_from=2)
+    run.send(Grown(1))
+    assert not run.breaks(prop, loop_from=6), "it has grown to three"
+
+
+@pytest.mark.parametrize("prop", [p for p in toys.GATE_SPEC.properties if isinstance(p, LeadsTo)], ids=lambda p: p.name)
+def test_the_gate_needs_strong_fairness(prop: LeadsTo) -> None:
+    assert verdict(prop, toys.GATE).outcome is Outcome.HOLDS
+    weak = verdict(attrs.evolve(prop, fairness=(toys.CLOSES, toys.LET_GO)), toys.GATE)
+    assert weak.outcome is Outcome.VIOLATED
+    assert weak.detail == "broken in 3 events, of which the last 2 for ever"
