@@ -46,7 +46,7 @@ def _known(machine: AnyMachine, event: str) -> type:
 
 def _event(cls: type, rows: tuple[Entry, ...]) -> Iterator[str]:
     fields = table.vocabulary((cls,))[0].detail
-    yield cls.__name__ + (f" ({fields})" if fields else "")
+    yield from _filled(cls.__name__ + (f" ({fields})" if fields else ""), "", hang=4)
     about = comments.about(cls).replace("``", "")
     if about:
         yield from _filled(about, "  ")

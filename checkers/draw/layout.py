@@ -84,7 +84,7 @@ def lay_out(text: str, scene: Scene) -> Layout:
 
         boxes = {box.id: point(graph.get_node(box.id).attr["pos"]) for box in scene.boxes}
         curves = {edge.attr["id"]: edge.attr["pos"] for edge in graph.edges()}
-        links = tuple(_curve(curves[str(n)], point) for n in range(len(scene.links)))
+        links = tuple(_curve(curves[str(n)], point, link.back) for n, link in enumerate(scene.links))
         frames = []
         for n in range(len(scene.frames)):
             x0, y0, x1, y1 = graph.get_subgraph(f"cluster_{n}").graph_attr["bb"].split(",")
@@ -95,7 +95,7 @@ def lay_out(text: str, scene: Scene) -> Layout:
         graph.close()
 
 
-def _curve(text: str, point: Any) -> tuple[Point, ...]:
+def _curve(text: str, point: Any, back: bool) -> tuple[Point, ...]:
     """The points in the link's own direction, the tip last (the last point twice without one).
 
     Graphviz writes ``e,x,y`` for a tip at the end, and ``s,x,y`` for one at the start of an edge that points back.
@@ -103,7 +103,7 @@ def _curve(text: str, point: Any) -> tuple[Point, ...]:
     parts = text.split(" ")
     tip = parts.pop(0) if parts[0][:2] in ("e,", "s,") else ""
     controls = [point(part) for part in parts]
-    if tip.startswith("s,"):
+    if back:
         controls.reverse()
     return (*controls, point(tip[2:]) if tip else controls[-1])
 

@@ -80,8 +80,7 @@ class Draft:
 
     def whole(self) -> Scene:
         """The whole machine in one picture."""
-        machine = self.reach.machine
-        places = [*self.reach.places]
+        machine, places = self.reach.machine, self.places
         made = Parts(self)
         made.start()
         for place in places:
@@ -94,7 +93,7 @@ class Draft:
 
     def overview(self) -> Scene:
         """Phases and event names."""
-        machine, places = self.reach.machine, [*self.reach.places]
+        machine, places = self.reach.machine, self.places
         edges = self.named(self.between(places, places))
         made = Parts(self)
         made.start()
@@ -111,29 +110,29 @@ class Draft:
 
     def phase(self, phase: Enum) -> Scene:
         """Everything that can happen in one phase."""
-        focus = [p for p in self.reach.places if p.phase is phase]
-        others = [p for p in self.reach.places if p.phase is not phase]
+        focus = [p for p in self.places if p.phase is phase]
         made = Parts(self)
         columns = []
         for place in focus:
-            self.entries(made, place, others)
+            self.entries(made, place)
             made.box(self.full_box(place, focus=True))
             made.refusals(self, place)
             columns.append(tuple(name for name in (f"{place.id}.entered", place.id, f"{place.id}.refused") if name in made.boxes))
-        made.bundles(bundles(self.between(focus, [*focus, *others]), self.live), self.row_label, forward=True)
+        made.bundles(bundles(self.between(focus, self.places), self.live), self.row_label, forward=True)
         word = show_constant(phase)
         note = comments.fields(type(phase)).get(phase.name, "").split("\n\n")[0].replace("\n", " ").replace("``", "")
         name = self.reach.machine.name
         return attrs.evolve(made.scene(f"{name}-{word}", f"{name}: {word}", note), columns=tuple(columns))
 
-    def entries(self, made: Parts, place: Place, others: Sequence[Place]) -> None:
+    def entries(self, made: Parts, place: Place) -> None:
         """From where a place is entered, by which events, in one box above it."""
         lines: list[Line] = []
         if place == self.reach.initial:
             lines += wrap([Span("the beginning", Tone.STRONG)], BOX_WIDTH)
         sources: dict[tuple[int, ...], list[tuple[Place, ...]]] = {}
-        for bundle in bundles(self.named(self.between(others, [place])), self.live):
-            sources.setdefault(bundle.items, []).append(bundle.sources)
+        for bundle in bundles(self.named(self.between(self.places, self.places)), self.live):
+            if place in bundle.dests and any(source.phase is not place.phase for source in bundle.sources):
+                sources.setdefault(bundle.items, []).append(bundle.sources)
         for items, groups in sources.items():
             names = ", ".join(self.reach.machine.events[n].__name__ for n in items)
             lines += wrap([Span(names, Tone.STRONG), Span(" from " + self.sources(groups, place))], BOX_WIDTH)
@@ -151,9 +150,14 @@ class Draft:
     # ── what ──
 
     @property
+    def places(self) -> tuple[Place, ...]:
+        """Every place, in order."""
+        return tuple(self.reach.places)
+
+    @property
     def live(self) -> tuple[Place, ...]:
         """Places of phases that can be left, in order."""
-        return tuple(p for p in self.reach.places if p.phase not in self.reach.terminal)
+        return tuple(p for p in self.places if p.phase not in self.reach.terminal)
 
     def between(self, sources: Sequence[Place], dests: Sequence[Place]) -> Edges:
         """The taken moves from one of ``sources`` to another place among ``dests``."""
