@@ -12,7 +12,7 @@ from turnproof.checkers.draw import comments, table
 from turnproof.checkers.draw.markdown_page import escape
 from turnproof.checkers.draw.timers import length
 from turnproof.checkers.graph import explore
-from turnproof.machines.kernel import Duration, TableError
+from turnproof.machines.kernel import Duration, TableError, one_of, show
 from turnproof.specs.catalog import specifications
 from turnproof.specs.language import Spec
 
@@ -182,3 +182,18 @@ def test_the_page_needs_nothing_else_and_its_links_lead_somewhere(pages: dict[st
 def test_the_page_escapes_what_it_shows(pages: dict[str, str]) -> None:
     assert "<b>refused</b>: asked before | already" in pages["download"]
     assert "chunks &gt;= 2" in pages["download"]
+
+
+# ── formulas in words ──
+
+
+def test_a_choice_of_values_is_shown_as_membership() -> None:
+    now, moved = draw_toys.now, draw_toys.moved
+    waits, fetches = draw_toys.WAITING, draw_toys.FETCHING
+    assert show(one_of(now.phase, waits, fetches)) == "phase in (waiting, fetching)"
+    assert show(one_of(now.phase, waits, fetches) & now.held) == "phase in (waiting, fetching) and held"
+    assert show(one_of(now.phase, waits)) == "phase = waiting"
+    assert show((now.phase == waits) | now.held) == "phase = waiting or held"
+    assert show((now.phase == waits) | (moved.phase == waits)) == "phase = waiting or phase = waiting"
+    assert show(one_of(now.held, True, False)) == "held or held = no"
+    assert show(one_of(moved.phase, waits, fetches), names=lambda v: f"event.{v}") == "event.phase in (waiting, fetching)"

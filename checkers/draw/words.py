@@ -12,7 +12,7 @@ from turnproof.machines.kernel import Formula, Kind, Machine, OnlyIf, Row, Varia
 
 AnyMachine = Machine[Any, Any, Any]
 AnyRow = Row[Any, Any]
-BRIEF = 28
+LONGEST = 28
 """Longest value, in characters, that a drawing shows."""
 
 
@@ -42,14 +42,14 @@ def guard(row: AnyRow) -> str:
 
 
 def changes(machine: AnyMachine, row: AnyRow, *, short: bool = False) -> Iterator[tuple[str, str]]:
-    """Each field that a row sets, with its new value; the phase first where ``to`` sets it. ``short`` as in :func:`brief`."""
+    """Each field that a row sets, with its new value; the phase first where ``to`` sets it. ``short`` as in :func:`shortened`."""
     if row.to is not None:
         yield machine.phase, show_constant(row.to)
     if row.data is not None:
         for name in fields_of(machine.state):
             node = getattr(row.data, name)
             if not _keeps(node, Variable(machine.state, name)):
-                yield name, brief(row, node) if short else told(row, node)
+                yield name, shortened(row, node) if short else told(row, node)
 
 
 def _keeps(node: object, variable: Variable) -> bool:
@@ -71,14 +71,14 @@ def effect(row: AnyRow, made: object, *, short: bool = False) -> str:
     for field in attrs.fields(cast(Any, type(made))):
         value = getattr(made, field.name)
         if isinstance(value, Formula) or value != field.default:
-            values.append(brief(row, value) if short else told(row, value))
+            values.append(shortened(row, value) if short else told(row, value))
     return type(made).__name__ + (f"({', '.join(values)})" if values else "")
 
 
-def brief(row: AnyRow, value: object) -> str:
+def shortened(row: AnyRow, value: object) -> str:
     """A value in words, but dots for a long one."""
     text = told(row, value)
-    return text if len(text) <= BRIEF else "…"
+    return text if len(text) <= LONGEST else "…"
 
 
 def answer(machine: AnyMachine, row: AnyRow) -> str:
