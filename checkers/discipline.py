@@ -93,7 +93,7 @@ class _Ledger:
         found = self._steps()
         for number in np.unique(found[found > 0]).tolist():
             bad = found == number
-            lines = [self.judge.line(*step) for step in self.judge.first_by_row(bad)]
+            lines = self.judge.first_runs(bad, all_rows=True)
             yield self.messages[number], self._told(self.messages[number], lines, int(bad.sum()), ids)
 
     def _told(self, message: str, lines: Sequence[Sequence[tuple[int, int]]], count: int, ids: tuple[str, ...]) -> Violation:

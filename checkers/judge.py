@@ -11,7 +11,7 @@ import numpy as np
 from turnproof.checkers.columns import Array
 from turnproof.checkers.evaluation import Evaluation
 from turnproof.checkers.graph import Graph
-from turnproof.checkers.liveness import Assumption, Edges, Region, find_lasso, reachable
+from turnproof.checkers.liveness import Assumption, Edges, Region, find_lasso, levels, reachable
 from turnproof.checkers.replay import Check, Run, asks_for_a_refusal, expect_same, replayed
 from turnproof.checkers.story import tell
 from turnproof.checkers.verdict import Story
@@ -90,8 +90,9 @@ class Judge:
         """The shortest run that reaches ``prop``; None if no run does."""
         where = f"property {prop.name!r}"
         if is_about_steps(prop.holds):
-            steps = self.first_by_row(self.evaluation.steps_where(prop.holds, where))[:1]
-            lines = [self.line(*step) for step in steps]
+            event, node = np.nonzero(self.evaluation.steps_where(prop.holds, where))
+            first = np.argmin(self.graph.depth[node]) if len(node) else 0
+            lines = [self.line(int(event[first]), int(node[first]))] if len(node) else []
         else:
             found = np.flatnonzero(self.evaluation.states_where(prop.holds, where))
             lines = [self.line_to(int(found[np.argmin(self.graph.depth[found])]))] if len(found) else []
@@ -107,13 +108,13 @@ class Judge:
         breaking = np.zeros(self.graph.row.shape, dtype=np.bool_)
         np.logical_and(bad[self.graph.successor], ~bad[:explored], out=breaking)
         breaking &= self.graph.row >= 0
-        lines = [[]] if bad[0] else [self.line(*step) for step in self.first_by_row(breaking)]
+        lines = [[]] if bad[0] else self.first_runs(breaking, all_rows=False)
         return self._told(lines, prop, all_routes, int(bad.sum()), "states")
 
     def _broken_step(self, bad: Array, prop: Property, all_routes: bool) -> Violation | None:
         if not bad.any():
             return None
-        return self._told([self.line(*step) for step in self.first_by_row(bad)], prop, all_routes, int(bad.sum()), "steps")
+        return self._told(self.first_runs(bad, all_rows=True), prop, all_routes, int(bad.sum()), "steps")
 
     def _told(self, lines: Sequence[Lines], prop: Property, all_routes: bool, count: int, what: str) -> Violation:
         chosen = lines if all_routes else lines[:1]
@@ -217,13 +218,37 @@ class Judge:
         """A shortest run that ends with ``event`` in ``node``."""
         return [*self.line_to(node), (event, node)]
 
-    def first_by_row(self, bad: Array) -> list[tuple[int, int]]:
-        """The first of the marked steps of each row that answers one, (event, node), those after the shortest runs first."""
-        event, node = np.nonzero(bad)
-        order = np.lexsort((event, node, self.graph.depth[node]))
+    def first_runs(self, bad: Array, *, all_rows: bool) -> list[Lines]:
+        """A shortest run to one of the marked steps, for each row that answers one, the shortest run first.
+
+        Each run ends at its first marked step: what follows a failure is no other route to it. With ``all_rows``, rows that come
+        only after a failure are told all the same, last.
+        """
+        start = np.where(np.arange(self.edges.nodes) == 0, 0, -1)
+        length, by = levels(self.edges, ~bad.ravel(), start)
+        clean = bad & (length[: self.graph.explored] >= 0)
+        lines: list[Lines] = [[*self._along(by, node), (event, node)] for event, node in self._first_by_row(clean, length)]
+        if all_rows:
+            told = {int(self.graph.row[line[-1]]) for line in lines}
+            rest = bad & ~np.isin(self.graph.row, list(told))
+            lines += [[*self.line_to(node), (event, node)] for event, node in self._first_by_row(rest, self.graph.depth)]
+        return lines
+
+    def _first_by_row(self, marked: Array, length: Array) -> list[tuple[int, int]]:
+        """Of each row, the marked step in the nearest node."""
+        event, node = np.nonzero(marked)
+        order = np.lexsort((event, node, length[node]))
         event, node = event[order], node[order]
         _, first = np.unique(self.graph.row[event, node], return_index=True)
         return [(int(event[n]), int(node[n])) for n in np.sort(first)]
+
+    def _along(self, by: Array, node: int) -> Lines:
+        """The steps that lead to ``node``, where ``by`` says by which edge each node is reached."""
+        steps: list[tuple[int, int]] = []
+        while by[node] >= 0:
+            steps.append(self.step_of(int(by[node])))
+            node = steps[-1][1]
+        return steps[::-1]
 
     def run(self, line: Lines, breaks: Check, what: str) -> Run:
         """The run of ``line`` through ``machine.step``. Raises ``InternalError`` unless it breaks what it should, by the same states."""

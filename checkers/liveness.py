@@ -330,7 +330,7 @@ class _Stems:
         self.edges = edges
         initial = np.full(edges.nodes, -1, dtype=np.int64)
         initial[0] = 0
-        self.outside, self.to = _levels(edges, np.ones(len(edges.source), dtype=np.bool_), initial)
+        self.outside, self.to = levels(edges, np.ones(len(edges.source), dtype=np.bool_), initial)
         entries = np.where(region.starts & region.nodes, self.outside, -1)
         self.crossing = np.full(edges.nodes, -1, dtype=np.int64)
         for edge in np.flatnonzero(region.start_edges & region.edges & region.nodes[edges.target]).tolist():
@@ -338,7 +338,7 @@ class _Stems:
             length = int(self.outside[source]) + 1
             if self.outside[source] >= 0 and not 0 <= entries[target] <= length:
                 entries[target], self.crossing[target] = length, edge
-        self.length, self.inside = _levels(edges, kept, entries)
+        self.length, self.inside = levels(edges, kept, entries)
 
     def path(self, node: int, *, late: bool = False) -> tuple[int, ...]:
         """The edges of the stem to ``node``; of any path to it, if ``late``."""
@@ -355,8 +355,11 @@ class _Stems:
         return tuple(reversed(path))
 
 
-def _levels(edges: Edges, kept: Array, entries: Array) -> tuple[Array, Array]:
-    """Node -> distance and the edge it is reached by (-1: by no edge), where ``entries`` gives distances to begin with (-1: none)."""
+def levels(edges: Edges, kept: Array, entries: Array) -> tuple[Array, Array]:
+    """Breadth first along ``kept``: node -> distance (-1: not reached), and the edge by which it is reached (-1: by none).
+
+    ``entries`` gives the distances to begin with, -1 where there is none.
+    """
     length = np.full(edges.nodes, -1, dtype=np.int64)
     by = np.full(edges.nodes, -1, dtype=np.int64)
     numbers = np.flatnonzero(kept)
@@ -377,4 +380,4 @@ def _levels(edges: Edges, kept: Array, entries: Array) -> tuple[Array, Array]:
     return length, by
 
 
-__all__ = ["BUDGET", "Assumption", "Edges", "Lasso", "Region", "find_lasso", "reachable", "without_fair_run"]
+__all__ = ["BUDGET", "Assumption", "Edges", "Lasso", "Region", "find_lasso", "levels", "reachable", "without_fair_run"]

@@ -100,7 +100,7 @@ def _totality(judge: Judge) -> Iterator[Verdict]:
         here[block.start : block.stop] = holes[block.start : block.stop]
         if not here.any():
             continue
-        line = judge.line(*judge.first_by_row(here)[0])
+        line = judge.first_runs(here, all_rows=False)[0]
         name = block.event.__name__
         broken = told(f"{check}: none answers {name}", (), "the event is lost, or the caller crashes")
         story = judge.tell(line, lambda run: run.falls_through(), broken, "run.expect_an_answer()")
