@@ -7,6 +7,9 @@ from typing import cast, get_args
 import attrs
 import pytest
 
+from turnproof.checkers import explicit
+from turnproof.checkers.graph import explore
+from turnproof.checkers.verdict import Outcome
 from turnproof.machines.kernel import HOLE, Ignored, Refused, Row, Taken, conjuncts, formula, named
 from turnproof.machines.reply_operation import MACHINE, abortable
 from turnproof.machines.reply_operation_words import Effect, Event, ReplyOperation
@@ -66,6 +69,17 @@ def test_a_copy_of_the_abort_rule_would_be_seen() -> None:
     body = formula(abortable, "the rule").args[1]
     copy = attrs.evolve(MACHINE.row("RecoveryRequested/accepted"), when=named("abortable", cast(bool, body)))
     assert not reads(copy, abortable)
+
+
+def test_every_historic_variant_fails_and_the_target_does_not() -> None:
+    """R-REPLY-30: each variant breaks what it is known to break, at its shortest; the target breaks nothing in the same bounds."""
+    names = {variant.machine.name for variant in SPEC.variants}
+    assert len(names) == len(SPEC.variants) >= 12
+    told = explicit.check_variants(SPEC)
+    assert len(told) >= sum(len(variant.violates) for variant in SPEC.variants)
+    assert [verdict for verdict in told if verdict.outcome is not Outcome.HOLDS] == []
+    for verdict in explicit.check(SPEC, explore(SPEC)):
+        assert verdict.outcome is Outcome.HOLDS, verdict
 
 
 def test_every_event_class_is_explored() -> None:
