@@ -1,0 +1,152 @@
+"""Re-checks a certificate from its file alone, with a fresh z3 and with cvc5, each in a child process of its own.
+
+The file says what each query must answer. One wrong answer of one solver and nothing is proved; two solvers that contradict
+each other mean that one of them is wrong, and that is reported as a violation, never passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from turnproof.checkers.progress import SILENT, Progress
+from turnproof.checkers.smt import certificate as certificates
+from turnproof.checkers.smt import children, cvc5api
+from turnproof.checkers.smt.pieces import Certificate
+from turnproof.checkers.verdict import Engine, Outcome, Verdict
+
+SECONDS = 120.0
+"""Hard limit for one solver on one certificate."""
+QUERY_MS = 5_000
+"""Time for one query."""
+FEW = 3
+SOLVERS = ("z3", "cvc5")
+
+
+@attrs.frozen(eq=False)
+class Run:
+    """What one solver answered. ``answers`` maps (group, query) to the answer and its milliseconds."""
+
+    solver: str
+    version: str
+    answers: Mapping[tuple[int, int], tuple[str, float]]
+    why: str
+    """Why it is not through, or was not run; empty if it is through."""
+    seconds: float
+    ran: bool = True
+
+
+def recheck(path: Path, *, progress: Progress | None = None, seconds: float = SECONDS) -> list[Verdict]:
+    """One verdict a solver, and one for what they say together. Raises :class:`.certificate.CertificateError` for a bad file."""
+    certificate = certificates.read(path)
+    return verdicts(certificate, run(certificate, progress or SILENT, seconds=seconds), path)
+
+
+def run(certificate: Certificate, progress: Progress, *, seconds: float = SECONDS) -> list[Run]:
+    """Ask both solvers every query, at the same time. The pieces must have been checked."""
+    versions = {"z3": _z3_version(), "cvc5": cvc5api.version()}
+    wanted = [solver for solver in SOLVERS if versions[solver] is not None]
+    groups = [[group.preamble, [query.assertion for query in group.queries]] for group in certificate.groups]
+    tasks = [
+        {"kind": "script", "solver": solver, "prelude": certificate.prelude, "groups": groups, "query_ms": QUERY_MS} for solver in wanted
+    ]
+    total = len(tasks) * sum(len(group.queries) for group in certificate.groups)
+    heard = 0
+
+    def hear(_: int, answer: Any) -> None:
+        nonlocal heard
+        heard += 1
+        if heard % 64 == 0:
+            progress.say("certificate: queries", heard, total)
+
+    runs = {}
+    for solver, ended in zip(wanted, children.run(tasks, seconds=seconds, hear=hear), strict=True):
+        answers = {(group, query): (answer, ms) for group, query, answer, ms in ended.answers}
+        runs[solver] = Run(solver, versions[solver] or "", answers, ended.why, ended.seconds)
+    missing = Run("cvc5", "", {}, "cvc5 is not installed: pip install 'turnproof[verify]'", 0.0, ran=False)
+    return [runs.get(solver, missing) for solver in SOLVERS]
+
+
+def _z3_version() -> str:
+    from turnproof.checkers.smt import z3api
+
+    return z3api.VERSION
+
+
+def verdicts(certificate: Certificate, runs: list[Run], path: Path) -> list[Verdict]:
+    """A verdict for each solver, and one for their agreement."""
+    made = [_of_solver(certificate, run, path) for run in runs]
+    return [*made, _together(certificate, runs)]
+
+
+def _verdict(certificate: Certificate, check: str, outcome: Outcome, how: str, detail: str = "", seconds: float = 0.0) -> Verdict:
+    return Verdict(
+        machine=certificate.table.machine, check=check, engine=Engine.SYMBOLIC, outcome=outcome, how=how, detail=detail, seconds=seconds
+    )
+
+
+def _of_solver(certificate: Certificate, run: Run, path: Path) -> Verdict:
+    check = f"the certificate is re-checked by {run.solver}"
+    total = sum(len(group.queries) for group in certificate.groups)
+    how = f"{run.solver} {run.version}, a fresh process, {len(run.answers):,} of {total:,} queries from {path.name}"
+    if not run.ran:
+        return _verdict(certificate, check, Outcome.UNDETERMINED, "proved by z3 only, not re-checked", run.why)
+    wrong = [(name, expected, answer) for name, expected, answer, _ in lines(certificate, run) if answer != expected]
+    refuted = [w for w in wrong if w[2] in ("sat", "unsat")]
+    if refuted:
+        return _verdict(certificate, check, Outcome.VIOLATED, how, _few(refuted), run.seconds)
+    if run.why:
+        return _verdict(certificate, check, Outcome.UNDETERMINED, how, run.why, run.seconds)
+    if wrong:
+        return _verdict(certificate, check, Outcome.UNDETERMINED, how, _few(wrong), run.seconds)
+    return _verdict(certificate, check, Outcome.HOLDS, how, seconds=run.seconds)
+
+
+def _few(wrong: list[tuple[str, str, str]]) -> str:
+    shown = "; ".join(f"{name}: expected {expected}, answered {answer}" for name, expected, answer in wrong[:FEW])
+    return shown + (f"; and {len(wrong) - FEW} more" if len(wrong) > FEW else "")
+
+
+def _together(certificate: Certificate, runs: list[Run]) -> Verdict:
+    """z3 and cvc5 never contradict each other."""
+    check = "z3 and cvc5 give the same answer to every query"
+    first, second = runs
+    both = first.answers.keys() & second.answers.keys()
+    differ = [
+        f"{certificate.groups[g].queries[q].name}: z3 says {first.answers[g, q][0]}, cvc5 says {second.answers[g, q][0]}"
+        for g, q in sorted(both)
+        if {first.answers[g, q][0], second.answers[g, q][0]} == {"sat", "unsat"}
+    ]
+    if differ:
+        return _verdict(
+            certificate,
+            check,
+            Outcome.VIOLATED,
+            f"compared ({len(both):,} queries)",
+            "one of the two solvers is wrong: " + "; ".join(differ[:FEW]),
+        )
+    total = sum(len(group.queries) for group in certificate.groups)
+    if len(both) < total:
+        return _verdict(certificate, check, Outcome.UNDETERMINED, f"compared ({len(both):,} of {total:,} queries)", first.why or second.why)
+    return _verdict(certificate, check, Outcome.HOLDS, f"compared ({len(both):,} queries)")
+
+
+def lines(certificate: Certificate, run: Run) -> Iterator[tuple[str, str, str, float]]:
+    """Each query: name, expected answer, the answer (``not asked`` if it never came to it), milliseconds."""
+    for g, group in enumerate(certificate.groups):
+        for q, query in enumerate(group.queries):
+            answer, ms = run.answers.get((g, q), ("not asked", 0.0))
+            yield query.name, query.expected, answer, ms
+
+
+def log(certificate: Certificate, runs: list[Run]) -> Iterator[str]:
+    """A line a query, as mypyvy prints them: ``row abort/live preserves "one owner" ... ok (z3 1.2 ms, cvc5 3.4 ms)``."""
+    for one, *others in zip(*(lines(certificate, run) for run in runs if run.ran), strict=True):
+        name, expected, _, _ = one
+        asked = (one, *others)
+        ok = all(a == expected for _, _, a, _ in asked)
+        times = ", ".join(f"{run.solver} {ms:.1f} ms" for run, (_, _, _, ms) in zip((r for r in runs if r.ran), asked, strict=True))
+        yield f"{name} ... {'ok' if ok else 'FAILED: expected ' + expected + ', answered ' + '/'.join(a for _, _, a, _ in asked)} ({times})"

@@ -1,0 +1,71 @@
+"""The child process: reads one task from standard input, writes one JSON line an answer. Started by :mod:`.children` alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+Task = Mapping[str, Any]
+
+
+class Shell(Protocol):
+    """A solver that reads commands."""
+
+    def run(self, commands: str) -> str:
+        """What it prints."""
+
+
+def script(task: Task) -> Iterator[list[object]]:
+    """Runs the groups of queries of a certificate: ``[group, query, answer, milliseconds]`` each."""
+    shell = _shell(task["solver"])
+    limit = int(task["query_ms"])
+    shell.run(f"(set-option :timeout {limit})" if task["solver"] == "z3" else f"(set-option :tlimit-per {limit})")
+    shell.run(task["prelude"])
+    for number, (preamble, queries) in enumerate(task["groups"]):
+        shell.run("(push 1)\n" + preamble)
+        for place, assertion in enumerate(queries):
+            started = time.perf_counter()
+            answer = shell.run(f"(push 1)\n(assert {assertion})\n(check-sat)\n(pop 1)")
+            yield [number, place, answer, round((time.perf_counter() - started) * 1000, 3)]
+        shell.run("(pop 1)")
+
+
+def _shell(name: str) -> Shell:
+    if name == "z3":
+        from turnproof.checkers.smt import z3api
+
+        return z3api.Script()
+    from turnproof.checkers.smt import cvc5api
+
+    return cvc5api.Script()
+
+
+def search(task: Task) -> Iterator[object]:
+    """Looks for an inductive invariant."""
+    from turnproof.checkers.smt.search import answers
+
+    return answers(task)
+
+
+KINDS: Mapping[str, Callable[[Task], Iterator[object]]] = {"script": script, "search": search}
+
+
+def main() -> None:
+    """Answer the task on standard input."""
+    task = json.load(sys.stdin)
+    limit = int(task["memory_mb"]) << 20
+    # macOS refuses to limit the address space; the limit of time stands there too.
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    for answer in KINDS[task["kind"]](task):
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
