@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from turnproof.checkers.jobs import Findings
 from turnproof.checkers.progress import Progress
 from turnproof.checkers.report.locate import project_root
+from turnproof.checkers.report.model import AnySpec, Size
 from turnproof.checkers.verdict import Engine, Verdict
 from turnproof.specs.language import Spec
+from turnproof.specs.system import SystemSpec
 
 if TYPE_CHECKING:
     from turnproof.checkers.graph import Graph
@@ -43,6 +46,7 @@ class Plan:
 
 
 Run = Callable[[Spec, "Graph", Plan, Progress], list[Verdict]]
+RunSystem = Callable[[SystemSpec, Plan, Progress], "list[Verdict] | Findings"]
 
 
 @attrs.frozen
@@ -55,6 +59,16 @@ class EngineEntry:
     about: str
     needs: Callable[[Spec], str] = lambda spec: ""
     """Why it cannot run on this specification or in this place; empty if it can."""
+    run_system: RunSystem | None = None
+    """The same for a system of machines; None where there is no such engine."""
+
+    def cannot(self, spec: AnySpec) -> str:
+        """Why it cannot run on ``spec``; empty if it can."""
+        if isinstance(spec, Spec):
+            return self.needs(spec)
+        if self.run_system is None:
+            return "reads single machines only"
+        return "" if spec.variants or self.run_system is not _system_variants else NO_VARIANT
 
 
 def _explicit(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
@@ -94,8 +108,24 @@ def _diagram(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[V
     return draw.stale(spec, graph, diagrams_path() or Path("diagrams"))
 
 
+def _system_explicit(spec: SystemSpec, plan: Plan, progress: Progress) -> Findings:
+    from turnproof.checkers.network import explicit
+
+    graph = explicit.explore(spec, progress=progress)
+    return Findings(explicit.check(spec, graph, progress=progress), Size(graph.walk.states, graph.walk.transitions, graph.walk.depth))
+
+
+def _system_variants(spec: SystemSpec, plan: Plan, progress: Progress) -> list[Verdict]:
+    from turnproof.checkers.network import explicit
+
+    return explicit.check_variants(spec, progress=progress)
+
+
+NO_VARIANT = "the specification names no variant"
+
+
 def _no_variants(spec: Spec) -> str:
-    return "" if spec.variants else "the specification names no variant"
+    return "" if spec.variants else NO_VARIANT
 
 
 def _no_checkout(spec: Spec) -> str:
@@ -107,7 +137,10 @@ ENGINES: Mapping[str, EngineEntry] = {
         _symbolic, Engine.SYMBOLIC, "proofs for any length of run and any count, re-checked; agreement of the readings; shadowed rows"
     ),
     "explicit": EngineEntry(
-        _explicit, Engine.EXPLICIT, "the whole graph within the bounds: every property, totality, dead rows, timers, vacuity"
+        _explicit,
+        Engine.EXPLICIT,
+        "the whole graph within the bounds: every property, totality, dead rows, timers, vacuity",
+        run_system=_system_explicit,
     ),
     "variants": EngineEntry(
         _variants, Engine.EXPLICIT, "every historic variant violates what it must, at its recorded length", _no_variants
@@ -135,4 +168,4 @@ def diagrams_path() -> Path | None:
     return None if root is None else root / "diagrams"
 
 
-__all__ = ["ENGINES", "QUICK", "STEPS", "EngineEntry", "Plan", "diagrams_path", "manifest_path"]
+__all__ = ["ENGINES", "QUICK", "STEPS", "EngineEntry", "Findings", "Plan", "diagrams_path", "manifest_path"]

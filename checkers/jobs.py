@@ -30,6 +30,7 @@ from typing import Any, cast
 import attrs
 
 from turnproof.checkers.progress import Named, Progress
+from turnproof.checkers.report.model import Size
 from turnproof.checkers.verdict import Verdict
 from turnproof.machines.kernel import TableError
 
@@ -40,11 +41,19 @@ SAY_EVERY_S = 0.1
 
 
 @attrs.frozen
+class Findings:
+    """What an engine that explores for itself found, with the size of what it explored."""
+
+    verdicts: list[Verdict]
+    size: Size | None
+
+
+@attrs.frozen
 class Job:
     """One engine on one specification. ``run`` may raise anything."""
 
     name: str
-    run: Callable[[Progress], list[Verdict]]
+    run: Callable[[Progress], list[Verdict] | Findings]
 
 
 @attrs.frozen
@@ -55,6 +64,7 @@ class Done:
     verdicts: tuple[Verdict, ...]
     seconds: float
     error: str = ""
+    size: Size | None = None
 
 
 def can_fork() -> bool:
@@ -80,10 +90,11 @@ def run_here(job: Job, progress: Progress) -> Done:
     """Run one job in this process. Only ``KeyboardInterrupt`` and ``SystemExit`` get out."""
     started = time.perf_counter()
     try:
-        verdicts, error = tuple(job.run(Named(job.name, progress))), ""
+        found = job.run(Named(job.name, progress))
     except Exception as problem:
-        verdicts, error = (), describe(problem)
-    return Done(job.name, verdicts, time.perf_counter() - started, error)
+        return Done(job.name, (), time.perf_counter() - started, describe(problem))
+    findings = found if isinstance(found, Findings) else Findings(found, None)
+    return Done(job.name, tuple(findings.verdicts), time.perf_counter() - started, size=findings.size)
 
 
 def describe(problem: BaseException) -> str:

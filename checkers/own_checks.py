@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 from turnproof.checkers.report.locate import project_root
+from turnproof.checkers.report.model import AnySpec, name_of
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
-from turnproof.specs.language import Spec
 
 
-def own_checks(spec: Spec, ran: Set[str], verdicts: Sequence[Verdict], catalog: Mapping[str, Spec] | None) -> Iterator[Verdict]:
+def own_checks(spec: AnySpec, ran: Set[str], verdicts: Sequence[Verdict], catalog: Mapping[str, AnySpec] | None) -> Iterator[Verdict]:
     """The verdicts about the other verdicts. ``catalog`` is where ``spec.elsewhere`` must be found; None skips that."""
     if ran & {"explicit", "symbolic"}:
         spoken = {v.check for v in verdicts}
@@ -32,13 +32,13 @@ def own_checks(spec: Spec, ran: Set[str], verdicts: Sequence[Verdict], catalog: 
         yield _discharge(spec, catalog)
 
 
-def _agreement(spec: Spec, verdicts: Sequence[Verdict]) -> Verdict:
+def _agreement(spec: AnySpec, verdicts: Sequence[Verdict]) -> Verdict:
     said = {(v.check, v.engine): v.outcome for v in verdicts}
     opposite = (Outcome.HOLDS, Outcome.VIOLATED)
     # Violated by proof and not within the bounds is no contradiction: the run may be longer than what was explored.
     broken = [p.name for p in spec.properties if (said.get((p.name, Engine.SYMBOLIC)), said.get((p.name, Engine.EXPLICIT))) == opposite]
     return Verdict(
-        machine=spec.machine.name,
+        machine=name_of(spec),
         check="no property is both proved and violated",
         engine=Engine.TABLE,
         outcome=Outcome.VIOLATED if broken else Outcome.HOLDS,
@@ -47,7 +47,7 @@ def _agreement(spec: Spec, verdicts: Sequence[Verdict]) -> Verdict:
     )
 
 
-def _discharge(spec: Spec, catalog: Mapping[str, Spec] | None) -> Verdict:
+def _discharge(spec: AnySpec, catalog: Mapping[str, AnySpec] | None) -> Verdict:
     """Whether the named tests and specifications exist that discharge what no property of this one does."""
     root = project_root()
     missing = [] if root is None else [f"{rid}: no test {node}" for rid, node in spec.tests.items() if not has_test(root, node)]
@@ -59,7 +59,7 @@ def _discharge(spec: Spec, catalog: Mapping[str, Spec] | None) -> Verdict:
             missing.append(f"{rid}: {name} has no property or test for it")
     looked = len(spec.tests if root is not None else ()) + len(spec.elsewhere if catalog is not None else ())
     return Verdict(
-        machine=spec.machine.name,
+        machine=name_of(spec),
         check="what discharges a requirement by name exists",
         engine=Engine.TABLE,
         outcome=Outcome.VIOLATED if missing else Outcome.HOLDS,
@@ -80,9 +80,9 @@ def has_test(root: Path, node: str) -> bool:
     return any(isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) and n.name == wanted for n in ast.walk(tree))
 
 
-def undetermined(spec: Spec, check: str, engine: Engine, how: str, detail: str) -> Verdict:
+def undetermined(spec: AnySpec, check: str, engine: Engine, how: str, detail: str) -> Verdict:
     """A verdict that nothing was concluded; ``detail`` says why."""
-    return Verdict(machine=spec.machine.name, check=check, engine=engine, outcome=Outcome.UNDETERMINED, how=how, detail=detail)
+    return Verdict(machine=name_of(spec), check=check, engine=engine, outcome=Outcome.UNDETERMINED, how=how, detail=detail)
 
 
 __all__ = ["has_test", "own_checks", "undetermined"]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, cast
 
 import attrs
 
-from turnproof.checkers.engines import ENGINES, Plan
-from turnproof.checkers.jobs import Done, Job, run_here, run_jobs
+from turnproof.checkers.engines import ENGINES, Plan, RunSystem
+from turnproof.checkers.jobs import Done, Findings, Job, run_here, run_jobs
 from turnproof.checkers.own_checks import own_checks, undetermined
 from turnproof.checkers.progress import SILENT, Progress, amount
-from turnproof.checkers.report.model import MachineReport, Size
+from turnproof.checkers.report.model import AnySpec, MachineReport, Size, name_of
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
 from turnproof.machines.kernel import TableError
 from turnproof.specs.language import Said, Spec
@@ -30,18 +30,18 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a run. The text says what was covered."""
 
 
-def verify(spec: Spec, engines: Sequence[str] = (), *, plan: Plan | None = None, progress: Progress = SILENT) -> list[Verdict]:
+def verify(spec: AnySpec, engines: Sequence[str] = (), *, plan: Plan | None = None, progress: Progress = SILENT) -> list[Verdict]:
     """Every verdict about one specification. Unknown names of engines raise ``KeyError``."""
     return list(report(spec, attrs.evolve(plan or Plan(), engines=tuple(engines)), progress=progress).verdicts)
 
 
-def report(spec: Spec, plan: Plan, *, progress: Progress = SILENT, catalog: Mapping[str, Spec] | None = None) -> MachineReport:
+def report(spec: AnySpec, plan: Plan, *, progress: Progress = SILENT, catalog: Mapping[str, AnySpec] | None = None) -> MachineReport:
     """Run the engines of ``plan`` on one specification; as :func:`reports`, for one."""
     return next(iter(reports([(spec, plan)], progress=progress, catalog=catalog)))
 
 
 def reports(
-    pairs: Sequence[tuple[Spec, Plan]], *, progress: Progress = SILENT, catalog: Mapping[str, Spec] | None = None, workers: int = 2
+    pairs: Sequence[tuple[AnySpec, Plan]], *, progress: Progress = SILENT, catalog: Mapping[str, AnySpec] | None = None, workers: int = 2
 ) -> Iterator[MachineReport]:
     """Run each plan on its specification, ``workers`` engines at a time over all of them; each report as soon as those before it are out.
 
@@ -55,7 +55,7 @@ def reports(
     subjects: list[_Subject] = []
     try:
         for spec, plan in pairs:
-            subjects.append(_Subject(spec, plan, prefix=f"{spec.machine.name} " if len(pairs) > 1 else ""))
+            subjects.append(_Subject(spec, plan, prefix=f"{name_of(spec)} " if len(pairs) > 1 else ""))
             subjects[-1].explore(watch)
         out = 0
         for done in _all_jobs(subjects, watch, workers):
@@ -77,7 +77,7 @@ def _all_jobs(subjects: Sequence[_Subject], watch: _Watch, workers: int) -> Iter
 class _Subject:
     """One specification on its way through the engines."""
 
-    def __init__(self, spec: Spec, plan: Plan, *, prefix: str) -> None:
+    def __init__(self, spec: AnySpec, plan: Plan, *, prefix: str) -> None:
         self.spec, self.plan, self.prefix = spec, plan, prefix
         self.started = self.ended = time.perf_counter()
         self.graph: Graph | None = None
@@ -86,16 +86,28 @@ class _Subject:
         self.waiting: set[str] = set()
 
     def explore(self, progress: Progress) -> None:
-        """Explore the machine, and settle which engines can run at all."""
+        """Explore a machine, whose graph several engines read, and settle which engines can run at all."""
+        if isinstance(self.spec, Spec):
+            self._explore(self.spec, progress)
+        for name, entry in ENGINES.items():
+            why = "the graph is not complete" if isinstance(self.spec, Spec) and self.graph is None else ""
+            asked = self.plan.left_out.get(name, "") or ("" if self.plan.wanted(name) else "not asked for")
+            why = asked or entry.cannot(self.spec) or why
+            if why:
+                self.not_run[name] = why
+            else:
+                self.waiting.add(name)
+
+    def _explore(self, spec: Spec, progress: Progress) -> None:
         mistakes: list[TableError] = []
 
         def run(progress: Progress) -> list[Verdict]:
             from turnproof.checkers.graph import LimitReached, explore
 
             try:
-                self.graph = explore(self.spec, progress=progress)
+                self.graph = explore(spec, progress=progress)
             except LimitReached as limit:
-                return [undetermined(self.spec, "the whole graph is explored", Engine.EXPLICIT, "cut short", str(limit))]
+                return [undetermined(spec, "the whole graph is explored", Engine.EXPLICIT, "cut short", str(limit))]
             except TableError as mistake:
                 mistakes.append(mistake)
             return []
@@ -104,20 +116,16 @@ class _Subject:
         self.ended = time.perf_counter()
         if mistakes:
             raise mistakes[0]
-        for name, entry in ENGINES.items():
-            why = "" if self.graph is not None else "the graph is not complete"
-            why = self.plan.left_out.get(name, "") or ("" if self.plan.wanted(name) else "not asked for") or entry.needs(self.spec) or why
-            if why:
-                self.not_run[name] = why
-            else:
-                self.waiting.add(name)
 
     def jobs(self) -> list[Job]:
         """The engines that are to run."""
         return [Job(self.prefix + name, partial(self._run, name)) for name in ENGINES if name in self.waiting]
 
-    def _run(self, name: str, progress: Progress) -> list[Verdict]:
-        return ENGINES[name].run(self.spec, cast("Graph", self.graph), self.plan, progress)
+    def _run(self, name: str, progress: Progress) -> list[Verdict] | Findings:
+        entry = ENGINES[name]
+        if isinstance(self.spec, Spec):
+            return entry.run(self.spec, cast("Graph", self.graph), self.plan, progress)
+        return cast("RunSystem", entry.run_system)(self.spec, self.plan, progress)
 
     def take(self, done: Done) -> None:
         """Keep the result of a job if it is one of this specification's."""
@@ -137,13 +145,18 @@ class _Subject:
         order = [name for name in ("explore", *ENGINES) if name in self.finished]
         return [v for name in order for v in _verdicts(self.spec, name, self.finished[name])]
 
-    def report(self, catalog: Mapping[str, Spec] | None) -> MachineReport:
+    def _size(self) -> Size | None:
+        return (
+            next((done.size for done in self.finished.values() if done.size is not None), None) if self.graph is None else size(self.graph)
+        )
+
+    def report(self, catalog: Mapping[str, AnySpec] | None) -> MachineReport:
         """Everything that the run says of this specification."""
         verdicts = self.verdicts()
         return MachineReport(
             spec=self.spec,
             verdicts=(*verdicts, *own_checks(self.spec, set(self.finished), verdicts, catalog)),
-            size=None if self.graph is None else size(self.graph),
+            size=self._size(),
             timings={name: done.seconds for name, done in self.finished.items()},
             not_run=self.not_run,
             seconds=self.ended - self.started,
@@ -163,10 +176,10 @@ def _certificate(plan: Plan, finished: Mapping[str, Done]) -> str:
 
 def size(graph: Graph) -> Size:
     """The explored graph in figures."""
-    return Size(graph.explored, graph.steps, graph.answers(Said.TAKEN), int(graph.depth.max()))
+    return Size(graph.explored, graph.steps, int(graph.depth.max()), graph.answers(Said.TAKEN))
 
 
-def _verdicts(spec: Spec, name: str, done: Done) -> Iterator[Verdict]:
+def _verdicts(spec: AnySpec, name: str, done: Done) -> Iterator[Verdict]:
     yield from done.verdicts
     speaks = ENGINES[name].speaks if name in ENGINES else Engine.EXPLICIT
     if done.error:
@@ -197,7 +210,7 @@ def _covered(subjects: Sequence[_Subject], watch: _Watch) -> str:
         verdicts = subject.verdicts()
         bad = sum(v.outcome is not Outcome.HOLDS for v in verdicts)
         names = ", ".join(name for name in subject.finished if subject.graph is not None or name != "explore") or "nothing"
-        said.append(f"{subject.spec.machine.name}: {names} finished, {len(verdicts)} checks, {bad} of them not holding")
+        said.append(f"{name_of(subject.spec)}: {names} finished, {len(verdicts)} checks, {bad} of them not holding")
     ended = {subject.prefix + name for subject in subjects for name in subject.finished}
     running = [f"{what} {amount(done, total)}" for job, (what, done, total) in watch.last.items() if job not in ended]
     seconds = time.perf_counter() - subjects[0].started if subjects else 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from turnproof.specs.language import Spec
+from turnproof.specs.system import SystemSpec
 
 
 def specifications() -> Mapping[str, Spec]:
@@ -15,3 +16,9 @@ def specifications() -> Mapping[str, Spec]:
     from turnproof.specs.session_id import SPEC as SESSION_ID
 
     return {spec.machine.name: spec for spec in (REPLY_OPERATION, REPLY_SLOT, SESSION_ID, REPLY_WAITER)}
+
+
+def systems() -> Mapping[str, SystemSpec]:
+    """Name of the system -> its specification."""
+    made: tuple[SystemSpec, ...] = ()
+    return {spec.system.name: spec for spec in made}

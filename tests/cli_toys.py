@@ -144,7 +144,7 @@ UNDETERMINED = verdict("a door opens", Outcome.UNDETERMINED, detail="the search 
 
 def machine_report(*verdicts: Verdict, **more: Any) -> MachineReport:
     """A report of the door."""
-    facts: dict[str, Any] = {"size": Size(7, 70, 20, 3), "timings": {"explicit": 1.25}, "seconds": 2.0}
+    facts: dict[str, Any] = {"size": Size(7, 70, 3, 20), "timings": {"explicit": 1.25}, "seconds": 2.0}
     return MachineReport(spec=SPEC, verdicts=verdicts, **{**facts, **more})
 
 

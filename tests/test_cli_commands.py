@@ -56,6 +56,7 @@ def complaint(*arguments: object) -> str:
 def doors(monkeypatch: pytest.MonkeyPatch) -> None:
     """A catalog with the door alone, and engines that find what :data:`cli_toys.HOLDING` says."""
     monkeypatch.setattr(catalog, "specifications", lambda: {"front_door": SPEC})
+    monkeypatch.setattr(catalog, "systems", dict)
     find(monkeypatch, HOLDING)
 
 
@@ -137,9 +138,9 @@ def test_a_machine_by_any_spelling(name: str) -> None:
 
 @pytest.mark.usefixtures("doors")
 def test_list() -> None:
-    assert run("list").stdout.splitlines()[1].split() == ["front_door", "3", "4", "1", "8", "3", "3", "0"]
+    assert run("list").stdout.splitlines()[1].split() == ["front_door", "machine", "1", "8", "4", "1", "3", "3", "0"]
     (facts,) = json.loads(run("list", "--json").stdout)["machines"]
-    assert (facts["machine"], facts["rows"], facts["requirements"]) == ("front_door", 8, 3)
+    assert (facts["name"], facts["rows"], facts["requirements"]) == ("front_door", 8, 3)
 
 
 @pytest.mark.usefixtures("doors")
@@ -182,6 +183,7 @@ WORDS = st.sampled_from(
 def test_step_never_shows_a_traceback(words: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(catalog, "specifications", lambda: {"front_door": SPEC})
+        patch.setattr(catalog, "systems", dict)
         result = run("step", "front_door", *words)
     assert result.exit_code in (0, 2)
     assert (result.stderr == "") == (result.exit_code == 0)

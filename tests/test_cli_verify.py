@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -10,8 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import attrs
+import jsonschema
 import pytest
 from cli_toys import HOLDING, SPEC, VIOLATED, engine, says, verdict
+from systems import CALL_SPEC
 
 from turnproof.checkers import engines, jobs
 from turnproof.checkers import verify as verify_module
@@ -19,7 +22,8 @@ from turnproof.checkers.engines import EngineEntry, Plan
 from turnproof.checkers.jobs import Done, Job, run_jobs
 from turnproof.checkers.own_checks import has_test, own_checks
 from turnproof.checkers.progress import SILENT, Progress
-from turnproof.checkers.report.model import MachineReport
+from turnproof.checkers.report import json_report, machine_text, schema
+from turnproof.checkers.report.model import MachineReport, RunReport
 from turnproof.checkers.verdict import Engine, Outcome, Verdict, exit_status
 from turnproof.checkers.verify import Interrupted, report, reports, verify
 from turnproof.machines.kernel import Row, TableError
@@ -245,6 +249,22 @@ def test_reports_come_in_order_and_keep_to_their_own(use: Use) -> None:
     assert found[1].not_run == {"explicit": "not asked for"}
     jobs_heard = {what.partition(":")[0] for what, _, _ in heard.words}
     assert jobs_heard >= {"front_door explore", "front_door golden", "back_door golden"}
+
+
+def test_a_system_runs_the_engines_that_read_systems(use: Use) -> None:
+    use({name: engines.ENGINES[name] for name in ("explicit", "golden")})
+    found = report(CALL_SPEC, Plan())
+    assert found.name == CALL_SPEC.system.name
+    assert found.not_run == {"golden": "reads single machines only"}
+    assert {v.check for v in found.verdicts} >= {p.name for p in CALL_SPEC.properties}
+    assert found.size is not None
+    assert found.size.states > 10
+    assert found.size.taken is None
+    text = machine_text(found)
+    assert f"a system of {len(CALL_SPEC.system.parts)} parts: " in text
+    document = json.loads(json_report(RunReport(machines=(found,), version="1", started="2026-01-02T03:04:05Z", seconds=1.0)))
+    jsonschema.validate(document, schema())
+    assert document["machines"][0]["kind"] == "system"
 
 
 def counting(progress: Progress) -> list[Verdict]:

@@ -14,6 +14,7 @@ import attrs
 from turnproof.checkers.report.locate import places
 from turnproof.checkers.report.model import MachineReport, RunReport, counted, worst
 from turnproof.checkers.verdict import Outcome, Story, Verdict
+from turnproof.specs.language import Spec
 
 FORMAT, VERSION = "turnproof.report", 1
 
@@ -56,11 +57,11 @@ def _counts(verdicts: tuple[Verdict, ...]) -> Json:
 
 
 def _machine(report: MachineReport) -> Json:
-    machine = report.spec.machine
     return {
         "name": report.name,
-        "rows": len(machine.rows),
-        "events": len(machine.events),
+        "kind": "machine" if isinstance(report.spec, Spec) else "system",
+        "rows": report.rows,
+        "events": report.events,
         "explored": None if report.size is None else attrs.asdict(report.size),
         "bounds": report.bounds,
         "seconds": round(report.seconds, 3),

@@ -18,9 +18,11 @@ from typing import Any
 
 import attrs
 
+from turnproof.checkers.report.model import AnySpec, machines_of
 from turnproof.checkers.verdict import Verdict
 from turnproof.machines.kernel import Machine, Row
 from turnproof.specs.language import Spec
+from turnproof.specs.system import SystemSpec
 
 
 @attrs.frozen
@@ -51,19 +53,39 @@ def shown_path(path: Path) -> str:
     return str(real)
 
 
-def places(spec: Spec, verdict: Verdict) -> tuple[Place, ...]:
-    """Where a verdict points: the row of the last step of its story, or the row it names; then the property; else the machine."""
+def places(spec: AnySpec, verdict: Verdict) -> tuple[Place, ...]:
+    """Where a verdict points: the row of the last step of its story, or the row it names; then the property; else the table."""
     found: list[Place | None] = []
-    rows = row_places(spec.machine)
+    rows = all_row_places(spec)
     if verdict.story is not None and verdict.story.steps:
-        found.append(rows.get(verdict.story.steps[-1].row))
+        found.append(rows.get(row_name(verdict.story.steps[-1].row)))
     else:
         named = [name for name in rows if name in verdict.check or name in verdict.detail]
         found += [rows[max(named, key=len)]] if named else []
     found.append(property_place(spec, verdict.check))
     if not any(found):
-        found.append(machine_place(spec.machine))
+        found.append(machine_place(spec.machine) if isinstance(spec, Spec) else system_place(spec))
     return tuple(dict.fromkeys(p for p in found if p is not None))
+
+
+def row_name(row: str) -> str:
+    """The name of a row as its machine knows it; a step of a system puts the name of the part before it."""
+    part, colon, name = row.partition(": ")
+    return name if colon and part.isidentifier() else row
+
+
+def all_row_places(spec: AnySpec) -> dict[str, Place]:
+    """Name of a row -> where it is written, over every machine of the specification."""
+    return {name: place for machine in machines_of(spec) for name, place in row_places(machine).items()}
+
+
+def system_place(spec: SystemSpec) -> Place | None:
+    """Where the system is put together."""
+    for module in _makers(spec.system, "System"):
+        file = _file(module)
+        if file is not None:
+            return Place(shown_path(file), _calls(file, "System")[-1].lineno)
+    return None
 
 
 def machine_module(machine: Machine[Any, Any, Any]) -> ModuleType | None:
@@ -103,9 +125,9 @@ def rows_written_in(module: ModuleType, machine: Machine[Any, Any, Any]) -> dict
     }
 
 
-def property_place(spec: Spec, name: str) -> Place | None:
+def property_place(spec: AnySpec, name: str) -> Place | None:
     """Where the sentence of a property is written: in the module of its specification, or in one beside it."""
-    makers = list(_makers(spec, "Spec"))
+    makers = list(_makers(spec, type(spec).__name__))
     beside = [m for m in _loaded() if m.__name__.startswith("turnproof.specs.") and m not in makers]
     for module in (*makers, *(beside if any(m.__name__.startswith("turnproof.specs.") for m in makers) else ())):
         file = _file(module)

@@ -9,6 +9,10 @@ import attrs
 from turnproof.checkers.verdict import Outcome, Story, Verdict, exit_status
 from turnproof.machines.kernel import show
 from turnproof.specs.language import Property, Spec
+from turnproof.specs.system import AnyMachine, SystemSpec
+
+AnySpec = Spec | SystemSpec
+"""What can be verified: the specification of a machine, or of a system of machines."""
 
 WORST_FIRST = (Outcome.VIOLATED, Outcome.UNDETERMINED, Outcome.HOLDS)
 
@@ -20,17 +24,17 @@ class Size:
     states: int
     steps: int
     """Pairs of state and event that were tried."""
-    taken: int
-    """How many of them were taken; the others were ignored or refused."""
     depth: int
     """Length of the longest of all shortest runs."""
+    taken: int | None = None
+    """How many steps were taken; the others were ignored or refused. None for a system, where a step may be many answers."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
 class MachineReport:
     """Everything that one run says of one specification."""
 
-    spec: Spec
+    spec: AnySpec
     verdicts: tuple[Verdict, ...]
     size: Size | None = None
     """None where the exploration did not finish."""
@@ -44,13 +48,23 @@ class MachineReport:
 
     @property
     def name(self) -> str:
-        """The name of the machine."""
-        return str(self.spec.machine.name)
+        """The name of the machine or system."""
+        return name_of(self.spec)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table; of a system, of all its machines together."""
+        return sum(len(machine.rows) for machine in machines_of(self.spec))
+
+    @property
+    def events(self) -> int:
+        """Classes of events; of a system, those of all its machines."""
+        return len({event for machine in machines_of(self.spec) for event in machine.events})
 
     @property
     def bounds(self) -> str:
         """The bounds of the exploration, and the assumption about the environment, in words."""
-        assume = "" if self.spec.assume is None else f"; assuming {show(self.spec.assume)}"
+        assume = f"; assuming {show(self.spec.assume)}" if isinstance(self.spec, Spec) and self.spec.assume is not None else ""
         return f"{self.spec.tokens} tokens besides nobody, counters to {self.spec.counter}{assume}"
 
     def of_property(self, prop: Property) -> tuple[Verdict, ...]:
@@ -122,9 +136,19 @@ def counted(verdicts: Iterable[Verdict]) -> dict[Outcome, int]:
     return made
 
 
-def harm_of(spec: Spec, check: str) -> str:
+def name_of(spec: AnySpec) -> str:
+    """The name of a machine or system, as the command line calls it."""
+    return str(spec.machine.name if isinstance(spec, Spec) else spec.system.name)
+
+
+def machines_of(spec: AnySpec) -> tuple[AnyMachine, ...]:
+    """The machine, or the machines that a system is made of, each once."""
+    return (spec.machine,) if isinstance(spec, Spec) else tuple(dict.fromkeys(part.machine for part in spec.system.everyone))
+
+
+def harm_of(spec: AnySpec, check: str) -> str:
     """The harm that a property names; empty if the check is no property or names none."""
     return next((p.harm for p in spec.properties if p.name == check), "")
 
 
-__all__ = ["WORST_FIRST", "MachineReport", "RunReport", "Size", "counted", "harm_of", "worst"]
+__all__ = ["WORST_FIRST", "AnySpec", "MachineReport", "RunReport", "Size", "counted", "harm_of", "machines_of", "name_of", "worst"]

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from turnproof.checkers.report.locate import Place, places, row_places
+from turnproof.checkers.report.locate import Place, all_row_places, places, row_name
 from turnproof.checkers.report.model import MachineReport, RunReport, counted, harm_of
 from turnproof.checkers.report.text import story_text
 from turnproof.checkers.verdict import Outcome, Story, Verdict
@@ -100,11 +100,11 @@ def _location(place: Place) -> Json:
 
 
 def _flow(report: MachineReport, story: Story) -> Json:
-    rows = row_places(report.spec.machine)
+    rows = all_row_places(report.spec)
     flow = []
     for step in story.steps:
         text = {"message": {"text": f"{step.number}. {step.actor}: {step.event}, {step.answer}"}}
-        place = rows.get(step.row)
+        place = rows.get(row_name(step.row))
         flow.append({"location": {**(_location(place) if place else {}), **text}})
     return {"threadFlows": [{"locations": flow}]}
 

@@ -11,6 +11,7 @@ import attrs
 from turnproof.checkers.report.model import MachineReport, RunReport, counted, harm_of, worst
 from turnproof.checkers.verdict import Engine, Outcome, Story, Verdict
 from turnproof.checkers.written import WrittenError, read_event, show_event
+from turnproof.specs.language import Spec
 
 COLORS = {Outcome.HOLDS: "32", Outcome.VIOLATED: "1;31", Outcome.UNDETERMINED: "1;33"}
 WORDS = {Outcome.HOLDS: "holds", Outcome.VIOLATED: "VIOLATED", Outcome.UNDETERMINED: "UNDETERMINED"}
@@ -72,12 +73,15 @@ def summary_text(run: RunReport, paint: Paint = PLAIN) -> str:
 
 
 def _header(report: MachineReport, paint: Paint) -> Iterator[str]:
-    machine = report.spec.machine
     explored = "not explored"
     if report.size is not None:
-        explored = f"{report.size.states:,} states, {report.size.steps:,} steps ({report.size.taken:,} taken), depth {report.size.depth}"
+        explored = f"{report.size.states:,} states, {report.size.steps:,} steps, depth {report.size.depth}"
+        if report.size.taken is not None:
+            explored = explored.replace(" steps", f" steps ({report.size.taken:,} taken)")
+    spec = report.spec
+    parts = "" if isinstance(spec, Spec) else f"a system of {len(spec.system.parts)} parts: "
     yield paint(report.name, "1")
-    yield f"  {len(machine.rows)} rows, {len(machine.events)} events; {explored}; {report.bounds}"
+    yield f"  {parts}{report.rows} rows, {report.events} events; {explored}; {report.bounds}"
     if report.timings:
         yield "  " + ", ".join(f"{engine} {seconds:.1f} s" for engine, seconds in report.timings.items())
     if report.certificate:
@@ -242,7 +246,7 @@ def _steps(story: Story) -> str:
 
 
 def _play_again(report: MachineReport, story: Story) -> Iterator[str]:
-    if story.machine != report.name:
+    if not isinstance(report.spec, Spec) or story.machine != report.name:
         return
     try:
         events = [show_event(read_event(report.spec.machine, step.code)) for step in story.steps]

@@ -7,6 +7,7 @@ import errno
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -53,7 +54,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command. Returns the exit status; prints at most one message about what went wrong."""
     _prepare_streams()
     try:
-        with _terminable():
+        with _terminable(), warnings.catch_warnings():
+            if not sys.warnoptions:
+                warnings.simplefilter("ignore")  # those of the libraries below; what a user must know is a verdict or a message
             status = _invoke(arguments)
         _flush()
     except BrokenPipeError:

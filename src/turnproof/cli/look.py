@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from turnproof.checkers.report.model import AnySpec, machines_of, name_of
 from turnproof.cli import names
 from turnproof.cli.app import SETTINGS, example
 from turnproof.cli.files import Output
@@ -18,24 +19,24 @@ from turnproof.specs.language import Spec
 @click.command("list", context_settings=SETTINGS)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_machines(as_json: bool) -> int:
-    """Name the machines, with the size of their tables and specifications."""
+    """Name the machines and systems, with the size of their tables and specifications."""
     facts = [_facts(spec) for spec in names.catalog().values()]
     if as_json:
         say_json({"format": "turnproof.list", "version": 1, "machines": facts})
     elif facts:
-        heads = [name for name in facts[0] if name != "about"]
-        say(columns([heads, *([str(fact[head]) for head in heads] for fact in facts)]))
+        say(columns([list(facts[0]), *([str(value) for value in fact.values()] for fact in facts)]))
     return 0
 
 
-def _facts(spec: Spec) -> dict[str, object]:
-    machine = spec.machine
+def _facts(spec: AnySpec) -> dict[str, object]:
+    machines = machines_of(spec)
     return {
-        "machine": machine.name,
-        "phases": len(machine.phases),
-        "events": len(machine.events),
-        "effects": len(machine.effects),
-        "rows": len(machine.rows),
+        "name": name_of(spec),
+        "kind": "machine" if isinstance(spec, Spec) else "system",
+        "parts": 1 if isinstance(spec, Spec) else len(spec.system.parts),
+        "rows": sum(len(machine.rows) for machine in machines),
+        "events": len({event for machine in machines for event in machine.events}),
+        "effects": len({effect for machine in machines for effect in machine.effects}),
         "requirements": len(spec.requirements),
         "properties": len(spec.properties),
         "variants": len(spec.variants),
@@ -70,12 +71,12 @@ def coverage(machine: str, json_: Path | None) -> int:
     output = None if json_ is None else Output(json_, "--json")
     if output is not None:
         output.check()
-    from turnproof.checkers import coverage as engine
+    from turnproof.checkers.coverage import coverage as measure
     from turnproof.checkers.graph import explore
 
     with Shown() as progress:
         graph = explore(spec, progress=progress)
-    covered = engine.coverage(graph)
+    covered = measure(graph)
     if output is None or not output.to_stdout:
         say(covered.text().rstrip("\n"))
     if output is not None:

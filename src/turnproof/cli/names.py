@@ -5,29 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from turnproof.checkers.engines import ENGINES
+from turnproof.checkers.report.model import AnySpec
 from turnproof.checkers.written import WrittenError, event_class, excerpt, nearest, plain
 from turnproof.cli.misuse import Misuse, broken_table
 from turnproof.specs.language import Spec
 
 
-def catalog() -> Mapping[str, Spec]:
-    """Every specification. Raises :class:`Misuse` if a machine or specification is written wrongly."""
+def catalog() -> Mapping[str, AnySpec]:
+    """Every specification, of machines first, then of systems. Raises :class:`Misuse` if one is written wrongly."""
     try:
-        from turnproof.specs.catalog import specifications
+        from turnproof.specs import catalog as known
 
-        return specifications()
+        return {**known.specifications(), **known.systems()}
     except Exception as problem:
         raise Misuse(broken_table(problem)) from problem
 
 
 def one(name: str) -> Spec:
-    """The specification of that machine. Raises :class:`Misuse`."""
+    """The specification of that machine. Raises :class:`Misuse`; a system is no machine."""
+    (spec,) = machines([name])
+    return spec
+
+
+def machines(names: Sequence[str]) -> list[Spec]:
+    """The specifications of those machines, each once; of all machines, but no system, if none is named. Raises :class:`Misuse`."""
     specs = catalog()
-    return specs[_known(name, specs, "machine")]
+    alone = {name: spec for name, spec in specs.items() if isinstance(spec, Spec)}
+    for name in names:
+        found = _known(name, specs if any(plain(n) == plain(name) for n in specs) else alone, "machine")
+        if found not in alone:
+            raise Misuse(f"{found} is a system of machines, expected a machine: {', '.join(alone)}")
+    return [alone[name] for name in dict.fromkeys(_known(n, alone, "machine") for n in names)] if names else list(alone.values())
 
 
-def some(names: Sequence[str]) -> list[Spec]:
-    """The specifications of those machines, each once; all of them if none is named. Raises :class:`Misuse`."""
+def some(names: Sequence[str]) -> list[AnySpec]:
+    """The specifications of those machines and systems, each once; all of them if none is named. Raises :class:`Misuse`."""
     specs = catalog()
     chosen = [_known(name, specs, "machine") for name in names] or list(specs)
     return [specs[name] for name in dict.fromkeys(chosen)]
@@ -58,4 +70,4 @@ def _known(name: str, known: Iterable[str], what: str) -> str:
     raise Misuse(f"no {what} {excerpt(name)}{nearest(name, names) or every}")
 
 
-__all__ = ["catalog", "engines", "event_name", "one", "some"]
+__all__ = ["catalog", "engines", "event_name", "machines", "one", "some"]

@@ -23,6 +23,7 @@ from turnproof.checkers.report import (
     summary_text,
 )
 from turnproof.checkers.report.locate import project_root
+from turnproof.checkers.report.model import AnySpec, name_of
 from turnproof.checkers.verify import reports
 from turnproof.cli import names
 from turnproof.cli.app import SETTINGS, example
@@ -30,7 +31,6 @@ from turnproof.cli.files import Output, check_directory, check_outputs
 from turnproof.cli.misuse import Misuse
 from turnproof.cli.output import paint, say
 from turnproof.cli.progress import Shown
-from turnproof.specs.language import Spec
 
 FILE = click.Path(path_type=Path)
 
@@ -137,7 +137,7 @@ def verify(
     return run.status
 
 
-def _run(specs: Sequence[Spec], plans: Sequence[Plan], *, verbose: bool, to_stderr: bool) -> RunReport:
+def _run(specs: Sequence[AnySpec], plans: Sequence[Plan], *, verbose: bool, to_stderr: bool) -> RunReport:
     started, clock = datetime.now(UTC), time.perf_counter()
     made: list[MachineReport] = []
     with Shown() as progress:
@@ -153,15 +153,15 @@ def _run(specs: Sequence[Spec], plans: Sequence[Plan], *, verbose: bool, to_stde
     )
 
 
-def certificates(specs: Sequence[Spec], wanted: Path | None) -> list[Path]:
+def certificates(specs: Sequence[AnySpec], wanted: Path | None) -> list[Path]:
     """One path for each specification. Raises :class:`Misuse` if ``wanted`` cannot hold them."""
     if wanted is None:
         directory = (project_root() or Path.cwd()) / "build" / "certificates"
         check_directory(directory, "the directory for certificates,")
-        return [directory / f"{spec.machine.name}.json" for spec in specs]
+        return [directory / f"{name_of(spec)}.json" for spec in specs]
     if wanted.is_dir():
         check_directory(wanted, "--certificate")
-        return [wanted / f"{spec.machine.name}.json" for spec in specs]
+        return [wanted / f"{name_of(spec)}.json" for spec in specs]
     if len(specs) > 1:
         raise Misuse(f"--certificate {wanted}: expected a directory that exists, for {len(specs)} machines are verified")
     Output(wanted, "--certificate").check()

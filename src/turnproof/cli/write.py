@@ -26,7 +26,7 @@ from turnproof.cli.records import verdicts_text
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file is stale or missing.")
 def draw(machines: Sequence[str], out: Path | None, check: bool) -> int:
     """Draw each machine as SVG and write its table as Markdown."""
-    specs = names.some(machines)
+    specs = names.machines(machines)
     folder = out or diagrams_path() or Path("diagrams")
     if not check:
         check_directory(folder, "--out")
@@ -55,11 +55,11 @@ def draw(machines: Sequence[str], out: Path | None, check: bool) -> int:
 @click.option("--update", is_flag=True, help="Write the numbers again, for review as a diff.")
 def golden(machines: Sequence[str], update: bool) -> int:
     """Compare states, transitions and depth of each exploration with the manifest, or write them there."""
-    specs = names.some(machines)
+    specs = names.machines(machines)
     manifest = manifest_path()
     if update:
         check_directory(manifest.parent, "the directory of the manifest,")
-    from turnproof.checkers import golden as engine
+    from turnproof.checkers.golden import check_golden, update_golden
     from turnproof.checkers.graph import explore
 
     verdicts: list[Verdict] = []
@@ -67,9 +67,9 @@ def golden(machines: Sequence[str], update: bool) -> int:
         with Shown() as progress:
             graph = explore(spec, progress=progress)
         if update:
-            engine.update_golden(spec, graph, manifest)
+            update_golden(spec, graph, manifest)
         else:
-            verdicts += engine.check_golden(spec, graph, manifest)
+            verdicts += check_golden(spec, graph, manifest)
     if update:
         say(f"wrote {shown_path(manifest)}")
         return 0
