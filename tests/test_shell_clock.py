@@ -73,6 +73,18 @@ def test_instants_do_not_drift_apart(virtual_clock: VirtualClock) -> None:
     virtual_clock.run(main())
 
 
+def test_the_clock_is_exact_for_a_hundred_years() -> None:
+    async def main() -> None:
+        for seconds in (0.000001, 1_000_000, 0.25, 1_000_000_000, 0.001, 2_000_000_000.0, 0.000001):
+            await asyncio.sleep(seconds)
+
+    with virtual_time() as clock:
+        clock.run(main())
+        assert clock.loop.time() == 3_001_000_000.251002
+    with pytest.raises(ClockStalled, match="the next callback is due at 5000000000 s, and the clock ends at 4000000000 s"):
+        run_virtual(asyncio.sleep(5_000_000_000))
+
+
 def test_everything_due_at_the_last_instant_happens_before_advance_returns(virtual_clock: VirtualClock) -> None:
     async def main() -> None:
         seen: list[str] = []

@@ -32,6 +32,8 @@ TURNS_MAX = 100_000
 """Turns of the loop at one instant before it counts as turning in place."""
 JUMPS_MAX = 100_000
 """Jumps in one :meth:`VirtualClock.run` before the awaited result counts as never coming."""
+FAR_S = 4_000_000_000.0
+"""Virtual seconds (126 years) that the clock can show: beyond, a float no longer tells one microsecond from the next."""
 WAITING_SHOWN = 5
 """Waiting tasks that an error names."""
 
@@ -67,6 +69,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._now = start_ms / 1000
         self._blocked: deque[asyncio.Future[None]] = deque()
         self._selector = _Jumps(self)
+        # Half a microsecond instead of what the operating system has: asyncio adds it to the time to find what is due, and at a late
+        # hour a nanosecond would be lost in the addition.
+        self._clock_resolution = 0.5e-6
 
     def time(self) -> float:
         """Virtual seconds."""
@@ -102,11 +107,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 return
         if timeout is None:
             self._stalled("nothing is scheduled and everybody waits")
+        when = self._queue()[0].when()
+        if when > FAR_S:
+            self._stalled(f"the next callback is due at {when:.0f} s, and the clock ends at {FAR_S:.0f} s")
         self.turns = 0
         self.jumps += 1
         if self.jumps > self.jumps_max:
             self._stalled(f"the clock jumped {self.jumps_max:,} times and what is awaited did not come: something repeats for ever")
-        self._now = max(self._now, self._queue()[0].when())
+        self._now = max(self._now, when)
 
     def _stalled(self, why: str) -> NoReturn:
         self.turns = self.jumps = 0  # so that the tasks can still be cancelled

@@ -62,6 +62,8 @@ class TraceStep(Generic[S, E, F]):
     key: str
     event: E
     answer: Answer[S, F]
+    before: S
+    """The state the event met, and after the step."""
     post: S
 
     @property
@@ -147,7 +149,8 @@ class Runner(Generic[S, E, F]):
     def post(self, event: E) -> Answer[S, F]:
         """Apply ``event`` and return its answer at once, for callers that cannot await. Raises as :meth:`send` does."""
         self._check(event)
-        answer = self.machine.step(self.state, event)
+        before = self.state
+        answer = self.machine.step(before, event)
         if isinstance(answer, Taken):
             self.state = answer.state
             for effect in answer.effects:
@@ -157,7 +160,7 @@ class Runner(Generic[S, E, F]):
                     self._queue.append(effect)
         self.steps += 1
         if self._trace is not None:
-            self._write(TraceStep(self.steps, self._timestamp(), self.machine.name, self.key, event, answer, self.state))
+            self._write(TraceStep(self.steps, self._timestamp(), self.machine.name, self.key, event, answer, before, self.state))
         if self._queue and not self._performing:
             self._perform_queue()
         return answer

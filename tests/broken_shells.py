@@ -1,0 +1,256 @@
+"""Shells with one thing wrong each, and what the stateful engine says of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from turnproof.machines.kernel import StartTimer, StopTimer
+from turnproof.shell import Failure, Runner
+from turnproof.shell.timers import TimerEffect, Timers
+
+AnyRunner = Runner[Any, Any, Any]
+
+
+class DropsAnEffect(AnyRunner):
+    """Now and then an effect is not performed."""
+
+    performed = 0
+
+    def _perform(self, item: Any) -> bool:
+        self.performed += not isinstance(item, asyncio.Future)
+        return self.performed % 5 != 0 and super()._perform(item)
+
+
+class PerformsTwice(AnyRunner):
+    """A handler that raised is asked again."""
+
+    def _report(self, effect: Any, error: BaseException) -> None:
+        super()._report(effect, error)
+        if effect is not None and not self._queue:
+            self._queue.append(effect)
+
+
+class LastEffectFirst(AnyRunner):
+    """Effects that wait are performed in the wrong order."""
+
+    def _perform_queue(self) -> None:
+        self._queue.reverse()
+        super()._perform_queue()
+
+
+class StopsAtAFailure(AnyRunner):
+    """After a handler raised, the other effects of the step are forgotten."""
+
+    def _report(self, effect: Any, error: BaseException) -> None:
+        super()._report(effect, error)
+        self._queue.clear()
+
+
+class AwaitsEachHandler(AnyRunner):
+    """The next effect waits for the end of a handler, so one that hangs stops everything."""
+
+    def _perform_queue(self) -> None:
+        if self._tasks:
+            self._performing = True
+            next(iter(self._tasks)).add_done_callback(lambda task: self._perform_queue())
+        else:
+            super()._perform_queue()
+
+
+class LosesAQueuedEvent(AnyRunner):
+    """An event from inside a handler is answered, and forgotten."""
+
+    def post(self, event: Any) -> Any:
+        return self.machine.step(self.state, event) if self._performing else super().post(event)
+
+
+class SwallowsAnException(AnyRunner):
+    """on_error is not told."""
+
+    def _report(self, effect: Any, error: BaseException) -> None: ...
+
+
+class SwallowsALateException(AnyRunner):
+    """on_error is not told of what a coroutine handler raises."""
+
+    def _ended(self, effect: Any, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        _ = task.cancelled() or task.exception()
+
+
+class ReportsTwice(AnyRunner):
+    """on_error is told of a failure once more."""
+
+    def _report(self, effect: Any, error: BaseException) -> None:
+        super()._report(effect, error)
+        super()._report(effect, error)
+
+
+class AwaitsBetweenReadAndStore(AnyRunner):
+    """Two callers read the same state, and the second overwrites what the first did."""
+
+    async def send(self, event: Any) -> Any:
+        before = self.state
+        await asyncio.sleep(0)
+        self.state = before
+        return await super().send(event)
+
+
+class PerformsInTheCaller(AnyRunner):
+    """Handlers run in the task of whoever sent the event, and end when it is cancelled."""
+
+    async def send(self, event: Any) -> Any:
+        self._performing = True
+        answer = self.post(event)
+        self._performing = False
+        while self._queue:
+            item: Any = self._queue.popleft()
+            result = self._handler(type(item))(item)
+            if result is not None:
+                await result
+        return answer
+
+
+class AnswersLate(AnyRunner):
+    """send() returns when every handler has ended."""
+
+    async def send(self, event: Any) -> Any:
+        answer = await super().send(event)
+        await self.idle()
+        return answer
+
+
+class WithTimers(AnyRunner):
+    """Base of the runners with broken timers."""
+
+    kind: type[Timers]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._timers = self.kind(self._loop, self._timers._durations_ms, self._expired)
+
+
+def with_timers(name: str, kind: type[Timers]) -> type[AnyRunner]:
+    """A runner that uses these timers."""
+    return type(name, (WithTimers,), {"kind": kind, "__doc__": kind.__doc__})
+
+
+class NeverArms(Timers):
+    """A timer that is started never fires."""
+
+    def perform(self, effect: TimerEffect) -> None:
+        if not isinstance(effect, StartTimer):
+            super().perform(effect)
+
+
+class NeverStops(Timers):
+    """A timer that is stopped fires all the same, though it is no longer listed."""
+
+    def perform(self, effect: TimerEffect) -> None:
+        if isinstance(effect, StopTimer):
+            self._armed.pop(effect.timer, None)
+            self._held.pop(effect.timer, None)
+        else:
+            super().perform(effect)
+
+
+class OneMillisecondLate(Timers):
+    """Durations are off by one."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, durations_ms: Mapping[Enum, int], expired: Any) -> None:
+        super().__init__(loop, {timer: ms + 1 for timer, ms in durations_ms.items()}, expired)
+
+
+class ForgetsDeadlines(Timers):
+    """not_before_ms is not read."""
+
+    def perform(self, effect: TimerEffect) -> None:
+        super().perform(StartTimer(effect.timer) if isinstance(effect, StartTimer) else effect)
+
+
+class ResumesInFull(Timers):
+    """A resumed timer starts from the beginning."""
+
+    def _disarm(self, timer: Enum) -> float:
+        super()._disarm(timer)
+        return self._durations_ms[timer] / 1000
+
+
+class NeverFires(Timers):
+    """The expiry is lost."""
+
+    def _fire(self, timer: Enum, start: int) -> None:
+        self._armed.pop(timer, None)
+
+
+class OutlivesClosing(Timers):
+    """Timers run on after the shell was closed."""
+
+    def clear(self) -> None: ...
+
+
+class LeavesItsTasks(AnyRunner):
+    """Closing cancels no handler."""
+
+    async def _close(self, caller: Any, grace_ms: int) -> None:
+        await self._queue_passed()
+
+
+class ForgetsWhatIsQueuedWhenClosed(AnyRunner):
+    """Closing drops the effects of steps already answered."""
+
+    async def aclose(self, *, grace_ms: int = 5_000) -> None:
+        self._queue.clear()
+        await super().aclose(grace_ms=grace_ms)
+
+
+class AcceptsAfterClosing(AnyRunner):
+    """Events are applied to a closed shell."""
+
+    def _check(self, event: Any) -> None: ...
+
+
+class StoresNothingWhenAHandlerRaises(AnyRunner):
+    """The state is rolled back, though effects were performed."""
+
+    def post(self, event: Any) -> Any:
+        failed: list[Failure] = []
+        before, told = self.state, self._on_error
+        self._on_error = failed.append
+        try:
+            return super().post(event)
+        finally:
+            self._on_error = told
+            for failure in failed:
+                told(failure)
+                self.state = before
+
+
+BROKEN: list[tuple[type[AnyRunner], str]] = [
+    (DropsAnEffect, "was performed where|was never performed"),
+    (PerformsTwice, "was performed where"),
+    (LastEffectFirst, "was performed where"),
+    (StopsAtAFailure, "waits for ever|was never performed|was performed where"),
+    (AwaitsEachHandler, "waits for ever|was never performed"),
+    (LosesAQueuedEvent, "was answered before it was applied|was sent and never applied"),
+    (SwallowsAnException, "on_error was not told"),
+    (SwallowsALateException, "on_error was not told"),
+    (ReportsTwice, "which was told before or never happened"),
+    (AwaitsBetweenReadAndStore, "the table answers|by the table it is|never applied"),
+    (PerformsInTheCaller, "waits for ever|was never performed|raised Planted"),
+    (AnswersLate, r"a caller that awaits send\(\) waits for ever"),
+    (with_timers("ArmsNoTimer", NeverArms), "the event loop has callbacks due at"),
+    (with_timers("StopsNoTimer", NeverStops), "the event loop has callbacks due at"),
+    (with_timers("TimersOffByOne", OneMillisecondLate), "the event loop has callbacks due at"),
+    (with_timers("NoDeadlines", ForgetsDeadlines), "the event loop has callbacks due at"),
+    (with_timers("FullResume", ResumesInFull), "the event loop has callbacks due at|are held"),
+    (with_timers("LosesAnExpiry", NeverFires), "the event loop has callbacks due at"),
+    (with_timers("LeaksATimer", OutlivesClosing), "the event loop has callbacks due at"),
+    (LeavesItsTasks, "tasks are left where 0 handlers still run"),
+    (ForgetsWhatIsQueuedWhenClosed, "waits for ever|was never performed"),
+    (AcceptsAfterClosing, "was accepted after the shell was closed|which nobody sent"),
+    (StoresNothingWhenAHandlerRaises, "by the table it is|the table answers"),
+]
