@@ -23,7 +23,7 @@ from turnproof.checkers.progress import Progress
 from turnproof.checkers.smt.evaluate import Column, Evaluator, UnknownNode
 from turnproof.checkers.smt.grid import Grid, Normal
 from turnproof.checkers.smt.translate import SymbolicEffect, SymbolicRow
-from turnproof.machines.kernel import Answer, Row, Taken, fields_of, show
+from turnproof.machines.kernel import Answer, Ignored, Refused, Row, Taken, fields_of, show
 
 Play = Callable[[Any, Any], Answer[Any, Any]]
 
@@ -76,12 +76,18 @@ def plain(grid: Grid, reading: str, play: Callable[[object], Play], progress: Pr
 
 def _same(graph: Graph, event: int, node: int, answer: Answer[Any, Any]) -> bool:
     row = graph.rows[graph.row[event, node]]
-    if answer.row is not row:
+    if answer.row is not row or not well_formed(answer):
         return False
     if not isinstance(answer, Taken):
-        return row.answer != "taken"
+        return True
     expected = graph.states[graph.successor[event, node]]
     return bool(answer.state == expected) and answer.effects == graph.effect_lists[graph.effects[event, node]]
+
+
+def well_formed(answer: Answer[Any, Any]) -> bool:
+    """Whether the answer is of the kind, and with the words, that its row gives."""
+    kind = {"taken": Taken, "ignored": Ignored, "refused": Refused}[answer.row.answer]
+    return type(answer) is kind and (isinstance(answer, Taken) or answer.why == answer.row.ignore + answer.row.refuse)
 
 
 def _difference(graph: Graph, reading: str, event: int, node: int, answer: Answer[Any, Any]) -> Disagreement:
@@ -94,6 +100,8 @@ def _difference(graph: Graph, reading: str, event: int, node: int, answer: Answe
     state = answer.state if isinstance(answer, Taken) else graph.states[node]
     found = shown(graph, answer.row, state, answer.effects if isinstance(answer, Taken) else ())
     what = "row" if answer.row is not graph.rows[graph.row[event, node]] else "successor or effects"
+    if not well_formed(answer):
+        what, found = "answer", f"{found}, as {type(answer).__name__}"
     return Disagreement(reading, event, node, what, expected, found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -140,6 +141,12 @@ def task(pieces: Table, wanted: Sequence[Wanted], grid: Grid, *, seed: int) -> d
         "seed": seed,
         "query_ms": QUERY_MS,
     }
+
+
+def plain(work: Mapping[str, object]) -> dict[str, Any]:
+    """A task as the child reads it: lists where tuples were."""
+    made: dict[str, Any] = json.loads(json.dumps(work))
+    return made
 
 
 def search(work: Mapping[str, object], *, seconds: float, progress: Progress) -> tuple[dict[str, Any] | None, str]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from turnproof.checkers.columns import Array
 from turnproof.checkers.progress import Progress
-from turnproof.checkers.smt.agreement import FEW, Agreed, Disagreement, Play, effects_text, normal_text, shown, word
+from turnproof.checkers.smt.agreement import FEW, Agreed, Disagreement, Play, effects_text, normal_text, shown, well_formed, word
 from turnproof.checkers.smt.grid import Grid, Normal, normal
 from turnproof.machines.kernel import HOLE, Answer, Formula, Kind, Machine, Taken, Variable, fields_of, variables
 
@@ -118,6 +118,8 @@ def _broadcast(
                 given, came = getattr(state, slot.field.name), getattr(after, slot.field.name)
                 same[k, n] = came is given
                 value[k, n] = 0 if came is given else grid.symbolic.values.number(_readable(came))
+            if not well_formed(answer):
+                raise Mixed(f"row {answer.row.name} is answered as {type(answer).__name__}")
             if reading != REFERENCE:
                 _exactly(grid, answer, state, event)
         except (Looked, Mixed) as error:
@@ -144,7 +146,7 @@ REFERENCE = "generated source"
 
 
 class Mixed(RuntimeError):
-    """An Opaque value came out where another one belongs."""
+    """An Opaque value came out where another one belongs, or an answer of another kind."""
 
 
 def _readable(value: object) -> object:
