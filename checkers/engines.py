@@ -86,8 +86,7 @@ def _variants(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[
 def _symbolic(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
     from turnproof.checkers import smt
 
-    said = smt.check(spec, graph, certificate=plan.certificate, progress=progress)
-    return said + (smt.recheck(plan.certificate) if plan.certificate is not None else [])
+    return smt.check(spec, graph, certificate=plan.certificate, progress=progress)
 
 
 def _stateful(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:

@@ -298,7 +298,11 @@ def test_certificates_go_where_they_are_asked_to(tmp_path: Path) -> None:
     with pytest.raises(Misuse, match="expected a directory that exists, for 2 machines are verified"):
         verify.certificates([SPEC, SPEC], tmp_path / "c.json")
     (default,) = verify.certificates([SPEC], None)
+    assert default is not None
     assert default.parts[-3:] == ("build", "certificates", "front_door.json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify, "project_root", lambda: None)
+        assert verify.certificates([SPEC], None) == [None]
 
 
 # ── outputs ──
@@ -366,7 +370,9 @@ def test_a_broken_file_gets_one_line(name: str, tmp_path: Path) -> None:
     line = complaint("replay", "front_door", tmp_path / name)
     assert line.startswith(f"{tmp_path / name}: ")
     assert said in line
-    assert f"{tmp_path / name}: " in complaint("recheck", tmp_path / name)
+    line = complaint("recheck", tmp_path / name)
+    assert line.startswith(f"{tmp_path / name}: ")
+    assert content[:2] != b"\x1f\x8b" or "is packed with gzip, which is not read; expected a certificate (JSON), not packed" in line
 
 
 @pytest.mark.usefixtures("doors")
@@ -383,7 +389,7 @@ def test_a_file_that_is_none(command: list[str], tmp_path: Path) -> None:
 def test_a_good_file_plain_or_packed(tmp_path: Path) -> None:
     for name, content in (("a", b"{}\n"), ("b.gz", gzip.compress(b"{}\n")), ("c", gzip.compress(b"{}\n"))):
         (tmp_path / name).write_bytes(content)
-        assert readable(tmp_path / name, "a log") == tmp_path / name
+        assert readable(tmp_path / name, "a log", packed=True) == tmp_path / name
 
 
 # ── colours ──

@@ -25,8 +25,8 @@ GZIP = b"\x1f\x8b"
 STDOUT = "-"
 
 
-def readable(path: Path, what: str) -> Path:
-    """``path`` if it is a text file, plain or gzip, with something in it. Raises :class:`Misuse`.
+def readable(path: Path, what: str, *, packed: bool) -> Path:
+    """``path`` if it is a text file with something in it, plain or, if ``packed``, gzip. Raises :class:`Misuse`.
 
     ``what`` says what was expected, for the message: ``a certificate (JSON)``.
     """
@@ -39,7 +39,7 @@ def readable(path: Path, what: str) -> Path:
     if not stat.S_ISREG(kind):
         return path
     try:
-        _look(path, what)
+        _look(path, what, packed)
     except (OSError, EOFError, zlib.error) as error:
         raise Misuse(
             f"{path}: the gzip data is broken ({_reason(error)}), expected {what}" if _is_gzip(path) else f"{path}: {_reason(error)}"
@@ -47,15 +47,15 @@ def readable(path: Path, what: str) -> Path:
     return path
 
 
-def _look(path: Path, what: str) -> None:
+def _look(path: Path, what: str, packed: bool) -> None:
     with path.open("rb") as file:
         head = file.read(8)
     if not head:
         raise Misuse(f"{path}: is empty, expected {what}")
-    packed = next((name for magic, name in PACKED.items() if head.startswith(magic)), None)
-    if packed is not None:
-        raise Misuse(f"{path}: is packed with {packed}, which is not read; expected {what}, plain or gzip")
-    if path.suffix == ".gz" and not head.startswith(GZIP):
+    how = next((name for magic, name in {**PACKED, **({} if packed else {GZIP: "gzip"})}.items() if head.startswith(magic)), None)
+    if how is not None:
+        raise Misuse(f"{path}: is packed with {how}, which is not read; expected {what}, {'plain or gzip' if packed else 'not packed'}")
+    if packed and path.suffix == ".gz" and not head.startswith(GZIP):
         raise Misuse(f"{path}: is named .gz but is not gzip data; expected {what}")
     anything = False
     for at, block in _blocks(path):

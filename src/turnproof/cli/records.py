@@ -33,7 +33,7 @@ FILE = click.Path(path_type=Path)
 def replay(machine: str, file: Path, source: str | None, variant: str | None) -> int:
     """Judge a recorded log, plain or gzip: does the machine do what the log says, and where do they part first?"""
     spec = names.one(machine)
-    readable(file, "a log (JSON lines)")
+    readable(file, "a log (JSON lines)", packed=True)
     from turnproof.checkers import traces
 
     try:
@@ -50,12 +50,12 @@ def replay(machine: str, file: Path, source: str | None, variant: str | None) ->
 @click.argument("file", type=FILE)
 def recheck(file: Path) -> int:
     """Check a certificate again, with a fresh z3 and with cvc5; it trusts nothing but the file."""
-    readable(file, "a certificate (JSON)")
+    readable(file, "a certificate (JSON)", packed=False)
     from turnproof.checkers import smt
 
     try:
-        with Shown():
-            verdicts = smt.recheck(file)
+        with Shown() as progress:
+            verdicts = smt.recheck(file, progress=progress)
     except (ValueError, KeyError, OSError, EOFError) as problem:
         raise Misuse(_one_line(file, problem)) from problem
     say(verdicts_text(verdicts, paint()))

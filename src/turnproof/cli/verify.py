@@ -153,10 +153,13 @@ def _run(specs: Sequence[AnySpec], plans: Sequence[Plan], *, verbose: bool, to_s
     )
 
 
-def certificates(specs: Sequence[AnySpec], wanted: Path | None) -> list[Path]:
-    """One path for each specification. Raises :class:`Misuse` if ``wanted`` cannot hold them."""
+def certificates(specs: Sequence[AnySpec], wanted: Path | None) -> Sequence[Path | None]:
+    """One path for each specification; None, outside a checkout, where none is asked for. Raises :class:`Misuse`."""
     if wanted is None:
-        directory = (project_root() or Path.cwd()) / "build" / "certificates"
+        root = project_root()
+        if root is None:
+            return [None] * len(specs)
+        directory = root / "build" / "certificates"
         check_directory(directory, "the directory for certificates,")
         return [directory / f"{name_of(spec)}.json" for spec in specs]
     if wanted.is_dir():
