@@ -1,0 +1,305 @@
+"""Says why a line does not fit, what would have fitted, and what small change of the log makes it fit.
+
+A divergence is found while reading; the lines before it are gone by then. So the log is read once more for the few instances that are
+told about, and their lines are followed again one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from turnproof.checkers.traces.beliefs import Beliefs, Item, Meaning, Node, Passage, TooLittleKnown, agrees, differing
+from turnproof.checkers.traces.finding import Finding, Tolerance
+from turnproof.checkers.traces.follow import Follower, Instance, Order
+from turnproof.checkers.traces.report import Divergence, Told
+from turnproof.checkers.written import show_event, show_value
+from turnproof.machines.kernel import Kind, fields_of
+from turnproof.specs.language import AnyMachine, Said
+from turnproof.traces.files import lines_of
+from turnproof.traces.line import LineProblem, TraceLine, read_line
+
+KEPT = 20_000
+"""Lines of one instance that are kept for a diagnosis; its divergence is told without one if there were more."""
+AFTER = 8
+"""Lines of the instance after the divergence that are looked at, for a repair."""
+STATES = 3
+"""Possible states that are shown."""
+
+
+@attrs.frozen
+class Kept:
+    """A line of an instance."""
+
+    place: str
+    line: TraceLine
+
+
+class Case:
+    """One divergence: the lines of its instance's life up to it, and some after."""
+
+    def __init__(self, beliefs: Beliefs, finding: Finding, lines: Sequence[Kept], later: Sequence[Kept]) -> None:
+        self.beliefs, self.finding = beliefs, finding
+        self.follower = Follower(beliefs)
+        self.before, self.last = lines[:-1], lines[-1]
+        self.later = later
+        self.instance = self._walk(self.before)
+        self.meaning = None if self.instance is None else self._meaning(self.instance, self.last)
+
+    def tell(self) -> Divergence:
+        """Everything that can be said about it."""
+        said = _said(self.last.line)
+        if self.instance is None or self.meaning is None:
+            return Divergence(place=self.last.place, said=f"{said} does not fit")
+        names = {name: real for real, name in self.instance.names.items()}
+        items = sorted(self.beliefs.close(self.instance.node), key=repr)
+        passages = [self.beliefs.step(item, self.meaning.event) for item in items]
+        return Divergence(
+            place=self.last.place,
+            said=said,
+            objections=tuple(dict.fromkeys(_objection(p, self.meaning, names) for p in passages))[:STATES],
+            states=tuple(_state(item, self.beliefs.machine, names) for item in items[:STATES])
+            + ((f"and {len(items) - STATES} more",) if len(items) > STATES else ()),
+            possible=self._possible(names),
+            repair=self._repair(),
+            story=self._smallest(),
+        )
+
+    # ── following again ──
+
+    def _walk(self, lines: Sequence[Kept]) -> Instance | None:
+        """The instance after these lines; None if they do not fit."""
+        instance = self.follower.begin(self.finding.key, Order(b""))
+        for kept in lines:
+            if kept.line.event in self.follower.coder.events and not self._next(instance, kept):
+                return None
+        return instance
+
+    def _next(self, instance: Instance, kept: Kept) -> bool:
+        try:
+            taken = self.follower.take(instance, kept.line)
+        except (LineProblem, TooLittleKnown):
+            return False
+        if taken.edge is None or not taken.edge.fits:
+            return False
+        self.follower.go(instance, taken.edge)
+        return True
+
+    def _meaning(self, instance: Instance, kept: Kept) -> Meaning | None:
+        try:
+            self.follower.take(instance, kept.line)
+            return self.follower.meaning(instance, kept.line)
+        except (LineProblem, TooLittleKnown):
+            return None
+
+    # ── what would have fitted ──
+
+    def _possible(self, names: Mapping[str, str]) -> tuple[str, ...]:
+        """Events that are taken there."""
+        assert self.instance is not None
+        node = self.instance.node
+        events = (p.event for item in self.beliefs.close(node) for p in self.beliefs.taken(item, self.beliefs.machine.events, node.names))
+        return tuple(dict.fromkeys(_real(event, names) for event in events))
+
+    def _repair(self) -> str:
+        assert self.instance is not None
+        assert self.meaning is not None
+        node, meaning = self.instance.node, self.meaning
+        if (
+            self.before
+            and self.before[-1].line.event == self.last.line.event
+            and self.before[-1].line.args == self.last.line.args
+            and self._fits(self.before, self.later)
+        ):
+            return "leave this line out: it repeats the one before it"
+        inserted = self._inserted(node, meaning)
+        if inserted:
+            return f"expected {_or(inserted)} before this line; one line missing?"
+        if self.later and self._fits((*self.before, self.later[0], self.last), self.later[1:]):
+            return f"exchange this line with the next one of its instance ({self.later[0].place}); written in the wrong order?"
+        if self._fits(self.before, self.later) and self.later:
+            return "leave this line out; does it belong to another instance?"
+        if any(agrees(p, Meaning(meaning.event, meaning.said)) for p in self._passages(node, meaning.event)):
+            return "the event is possible there, but not with this state after it"
+        answers = {p.said.value for p in self._passages(node, meaning.event)}
+        if meaning.said is None and answers == {Said.REFUSED.value}:
+            return 'the event is refused there: if it was, the line must say so ("answer": "refused")'
+        return self._other_event(node, meaning)
+
+    def _inserted(self, node: Node, meaning: Meaning) -> list[str]:
+        """Classes of events one of which, before the line, makes it fit; those after which the later lines fit as well come first."""
+        items, beliefs = beliefs_closed(self.beliefs, node), self.beliefs
+        found: dict[str, bool] = {}
+        for item in items:
+            for passage in beliefs.taken(item, beliefs.machine.events, node.names):
+                name = type(passage.event).__name__
+                if passage.after != item and agrees(beliefs.step(passage.after, meaning.event), meaning):
+                    found[name] = found.get(name, False) or self._goes_on(passage.after, meaning)
+        return [n for n, good in found.items() if good] or list(found)
+
+    def _goes_on(self, item: Item, meaning: Meaning) -> bool:
+        """Whether the later lines fit once ``item`` was where the line began."""
+        assert self.instance is not None
+        trial = self.follower.begin(self.finding.key, Order(b""))
+        trial.names, trial.pairs = dict(self.instance.names), self.instance.pairs
+        trial.node = self.beliefs.node([self.beliefs.step(item, meaning.event).after])
+        return all(self._next(trial, kept) for kept in self.later)
+
+    def _other_event(self, node: Node, meaning: Meaning) -> str:
+        found = dict.fromkeys(
+            type(p.event).__name__
+            for item in beliefs_closed(self.beliefs, node)
+            for p in self.beliefs.taken(item, self.beliefs.machine.events, node.names)
+            if meaning.post and agrees(p, Meaning(p.event, meaning.said, meaning.post))
+        )
+        return f"with this state after it, the event can only have been {_or(list(found))}" if found else "none that changes one line"
+
+    def _passages(self, node: Node, event: object) -> Iterator[Passage]:
+        return (self.beliefs.step(item, event) for item in beliefs_closed(self.beliefs, node))
+
+    def _fits(self, lines: Sequence[Kept], more: Sequence[Kept]) -> bool:
+        instance = self._walk(lines)
+        return instance is not None and all(self._next(instance, kept) for kept in more)
+
+    # ── the shortest part of the log ──
+
+    def _smallest(self) -> tuple[Told, ...]:
+        """Lines without any of which the last would not diverge as it does (delta debugging: halves, quarters, ..., single lines)."""
+        kept, size = list(self.before), max(1, len(self.before) // 2)
+        while kept:
+            removed, at = False, 0
+            while at < len(kept):
+                rest = kept[:at] + kept[at + size :]
+                if self._diverges(rest):
+                    kept, removed = rest, True
+                else:
+                    at += size
+            if not removed and size == 1:
+                break
+            size = max(1, size // 2) if not removed else min(size, max(1, len(kept)))
+        return tuple(Told(number=k.line.seq, text=_said(k.line)) for k in (*kept, self.last))
+
+    def _diverges(self, lines: Sequence[Kept]) -> bool:
+        instance = self._walk(lines)
+        if instance is None:
+            return False
+        try:
+            taken = self.follower.take(instance, self.last.line)
+        except (LineProblem, TooLittleKnown):
+            return False
+        return taken.edge is not None and not taken.edge.fits
+
+
+def beliefs_closed(beliefs: Beliefs, node: Node) -> list[Item]:
+    """The items of a closed node, in a stable order, at most a hundred."""
+    return sorted(beliefs.close(node), key=repr)[:100]
+
+
+# ── reading again ──
+
+
+def tell(beliefs: Beliefs, paths: Sequence[Path], findings: Sequence[Finding], allow: Collection[Tolerance]) -> tuple[Divergence, ...]:
+    """The divergences among ``findings``, each told in full where its lines can be followed again."""
+    wanted = {finding.key: finding for finding in findings}
+    lines = _gather(paths, wanted, set(beliefs_names(beliefs)))
+    made = []
+    for finding in findings:
+        before, later = lines.get(finding.key, ([], []))
+        plain = Divergence(place=str(finding.place), said=f"{finding.key} line {finding.seq}: {finding.said}")
+        usable = (
+            before
+            and len(before) <= KEPT
+            and before[-1].place == str(finding.place)
+            and not (Tolerance.LOST in allow or Tolerance.REORDERED in allow)
+        )
+        made.append(Case(beliefs, finding, before, later).tell() if usable else plain)
+    return tuple(made)
+
+
+def beliefs_names(beliefs: Beliefs) -> Iterator[str | None]:
+    """How a line may call the machine."""
+    yield from (None, beliefs.machine.name, beliefs.spec.machine.name, *(v.machine.name for v in beliefs.spec.variants))
+
+
+def _gather(paths: Sequence[Path], wanted: Mapping[str, Finding], ours: set[str | None]) -> dict[str, tuple[list[Kept], list[Kept]]]:
+    found: dict[str, tuple[list[Kept], list[Kept]]] = {key: ([], []) for key in wanted}
+    quoted = [key.encode() for key in wanted if key.isascii() and key.isprintable() and '"' not in key and "\\" not in key]
+    for path in paths:
+        for some in lines_of(path):
+            for number, data in enumerate(some.data, some.first):
+                if len(quoted) == len(wanted) and not any(key in data for key in quoted):
+                    continue
+                if data.strip():
+                    _keep(found, wanted, ours, Kept(f"{path}:{number}", read_line(data)))
+    return found
+
+
+def _keep(found: dict[str, tuple[list[Kept], list[Kept]]], wanted: Mapping[str, Finding], ours: set[str | None], kept: Kept) -> None:
+    line = kept.line
+    if line.key not in found or line.machine not in ours:
+        return
+    before, later = found[line.key]
+    if before and before[-1].place == str(wanted[line.key].place):
+        if len(later) < AFTER:
+            later.append(kept)
+        return
+    if before and line.seq <= 1 and line.seq <= before[-1].line.seq:
+        before.clear()
+    if len(before) <= KEPT:
+        before.append(kept)
+
+
+# ── words ──
+
+
+def _said(line: TraceLine) -> str:
+    args = ", ".join(f"{n}={_json(v)}" for n, v in line.args.items())
+    said = f"{line.key}: {line.event}({args})" if args else f"{line.key}: {line.event}"
+    said += f" {line.answer}" if line.answer else ""
+    return said + (" -> " + ", ".join(f"{n}={_json(v)}" for n, v in line.post.items()) if line.post else "")
+
+
+def _json(value: object) -> str:
+    return value or "none" if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _objection(passage: Passage, meaning: Meaning, names: Mapping[str, str]) -> str:
+    if passage.said is not meaning.said and (meaning.said is not None or passage.said is Said.REFUSED):
+        why = f": {passage.why}" if passage.why else f" by the row {passage.row.name}"
+        log = f"the log says {meaning.said.value}" if meaning.said is not None else "the log does not say it was refused"
+        return f"it is {passage.said.value} there{why}; {log}"
+    parts = (f"{n}={_value(found, names)}, the log says {_value(told, names)}" for n, told, found in differing(passage, meaning))
+    return f"after it ({passage.said.value}, row {passage.row.name}) " + "; ".join(parts)
+
+
+def _state(item: Item, machine: AnyMachine, names: Mapping[str, str]) -> str:
+    """The fields that are not as they began; the phase always."""
+    state, shown = item[0], []
+    for name, field in fields_of(type(state)).items():
+        value = getattr(state, name)
+        if field.kind is not Kind.OPAQUE and (name == machine.phase or value != getattr(machine.initial, name)):
+            shown.append(f"{name}={_value(value, names)}")
+    return ", ".join(shown)
+
+
+def _value(value: object, names: Mapping[str, str]) -> str:
+    if isinstance(value, str) and value in names:
+        return names[value]
+    return "one never logged" if isinstance(value, str) and value.startswith("\x02") else show_value(value)
+
+
+def _real(event: Any, names: Mapping[str, str]) -> str:
+    """An event in real names, as it is written."""
+    changes = {n: _value(getattr(event, n), names) for n, f in fields_of(type(event)).items() if f.kind is Kind.TOKEN and getattr(event, n)}
+    return show_event(attrs.evolve(event, **changes) if changes else event)
+
+
+def _or(names: Sequence[str]) -> str:
+    few = list(names[:6])
+    return few[0] if len(few) == 1 else f"{', '.join(few[:-1])} or {few[-1]}"
+
+
+__all__ = ["tell"]
