@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import time
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ from turnproof.checkers.network.run import Fault, Runner
 from turnproof.checkers.network.story import tell
 from turnproof.checkers.network.triggers import Trigger, triggers
 from turnproof.checkers.network.vacuity import unused
-from turnproof.checkers.network.walk import Flaw, Trace, Walk, replay
+from turnproof.checkers.network.walk import Flaw, Limits, Question, Trace, Walk, replay
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.checkers.verdict import Engine, Outcome, Story, Verdict
 from turnproof.machines.kernel import show
@@ -23,6 +25,7 @@ from turnproof.specs.language import Always, EventuallyAlways, LeadsTo, Property
 from turnproof.specs.system import NoDeadlock, System, SystemSpec, SystemVariant
 
 if TYPE_CHECKING:
+    from turnproof.checkers.network.compiled import CompiledWalk
     from turnproof.checkers.network.labelled import Judgement, Labels
 
 
@@ -37,7 +40,7 @@ class NetworkGraph:
     runner: Runner
     triggers: tuple[Trigger, ...]
     walk: Walk
-    engine: PlainWalk
+    engine: PlainWalk | CompiledWalk
     judged: dict[str, Judgement] = attrs.field(factory=dict)
     _labels: Labels | None = None
 
@@ -45,9 +48,7 @@ class NetworkGraph:
     def labels(self) -> Labels:
         """The graph with its edges, for liveness; made when first asked for."""
         if self._labels is None:
-            from turnproof.checkers.network.plain_labels import PlainLabels
-
-            self._labels = PlainLabels(self.engine)
+            self._labels = self.engine.labels(self.properties)
         return self._labels
 
     def bounds(self) -> str:
@@ -67,14 +68,18 @@ def explore(
     system: System | None = None,
     properties: tuple[Property, ...] | None = None,
     off: Collection[str] = (),
-    limit: int = 5_000_000,
+    engine: str = "auto",
+    threads: int | None = None,
+    limit: int | None = None,
     seconds: float | None = None,
+    memory: int | None = None,
     progress: Progress | None = None,
 ) -> NetworkGraph:
     """Walk every reachable state of ``spec.system``, or of ``system`` instead (a variant).
 
-    ``off`` names switches to turn off. A walk that ``limit`` (states), ``seconds`` or Ctrl-C ends is not complete, and says so.
-    Raises ``KeyError`` for an unknown switch.
+    ``off`` names switches to turn off. ``engine`` is ``compiled``, ``plain`` (slow, needs nothing but Python), or ``auto``: compiled
+    where numba is installed. A walk that ``limit`` (states), ``seconds``, ``memory`` (bytes) or Ctrl-C ends is not complete, and
+    says so. Raises ``KeyError`` for an unknown switch or engine.
     """
     chosen = spec.system if system is None else system
     known = {s.name for s in chosen.switches}
@@ -84,9 +89,22 @@ def explore(
     asked = spec.properties if properties is None else properties
     runner = Runner(chosen, counter=spec.counter)
     every = triggers(chosen, tokens=spec.tokens, counter=spec.counter, off=off)
-    plain = PlainWalk(runner, every, questions(asked))
-    walk = plain.run(limit=limit, seconds=seconds, progress=SILENT if progress is None else progress)
-    return NetworkGraph(spec, chosen, asked, frozenset(off), runner, every, walk, plain)
+    walker = walker_of(engine, runner, every, questions(asked), threads)
+    walk = walker.run(Limits(states=limit, seconds=seconds, memory=memory), SILENT if progress is None else progress)
+    return NetworkGraph(spec, chosen, asked, frozenset(off), runner, every, walk, walker)
+
+
+def walker_of(
+    engine: str, runner: Runner, every: tuple[Trigger, ...], asked: tuple[Question, ...], threads: int | None
+) -> PlainWalk | CompiledWalk:
+    """The walk that ``engine`` names. Raises ``KeyError`` for a name it does not know."""
+    if engine not in ("auto", "compiled", "plain"):
+        raise KeyError(f"no engine {engine!r}; engines: auto, compiled, plain")
+    if engine == "plain" or (engine == "auto" and importlib.util.find_spec("numba") is None):
+        return PlainWalk(runner, every, asked)
+    from turnproof.checkers.network.compiled import CompiledWalk
+
+    return CompiledWalk(runner, every, asked, threads=threads or min(2, os.cpu_count() or 1))
 
 
 # ── judging ──
@@ -184,7 +202,7 @@ def violation(graph: NetworkGraph, prop: Property) -> Story | None:
     if isinstance(prop, LeadsTo | EventuallyAlways):
         return _lasso(graph, prop) if graph.walk.complete else None
     trace = graph.walk.hits.get((BROKEN, prop.name, 0))
-    return None if trace is None else _told(graph, prop, trace, 0)
+    return None if trace is None else _told(graph, prop, trace(), 0)
 
 
 def judgement(graph: NetworkGraph, prop: LeadsTo | EventuallyAlways) -> Judgement:
@@ -246,7 +264,7 @@ def _requirements(spec: SystemSpec) -> Verdict:
 # ── variants ──
 
 
-def check_variants(spec: SystemSpec, *, progress: Progress | None = None, limit: int = 5_000_000) -> list[Verdict]:
+def check_variants(spec: SystemSpec, *, progress: Progress | None = None, limit: int | None = None) -> list[Verdict]:
     """Whether each variant breaks each property it should, in exactly the shortest number of steps that the specification states."""
     said = SILENT if progress is None else progress
     verdicts: list[Verdict] = []
@@ -256,7 +274,7 @@ def check_variants(spec: SystemSpec, *, progress: Progress | None = None, limit:
     return verdicts
 
 
-def _check_variant(spec: SystemSpec, variant: SystemVariant, limit: int, progress: Progress) -> Iterator[Verdict]:
+def _check_variant(spec: SystemSpec, variant: SystemVariant, limit: int | None, progress: Progress) -> Iterator[Verdict]:
     asked = spec.properties if variant.properties is None else variant.properties
     wanted = tuple(p for p in asked if p.name in variant.violates)
     graph = explore(spec, system=variant.system, properties=wanted, limit=limit, progress=progress)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import attrs
@@ -12,8 +12,28 @@ from turnproof.checkers.columns import Array
 from turnproof.checkers.liveness import Assumption, Edges, Lasso, Region, find_lasso, reachable, without_fair_run
 from turnproof.checkers.network.walk import Choice
 from turnproof.machines.kernel import Formula, formula, show, variables
-from turnproof.specs.language import EventuallyAlways, Fair, LeadsTo, Said
+from turnproof.specs.language import EventuallyAlways, Fair, LeadsTo, Property, Said
 from turnproof.specs.system_words import Received, acted, reads_step
+
+
+def read_by(properties: Iterable[Property]) -> tuple[list[Formula], list[Formula]]:
+    """The formulas over states, and over steps, that judging these properties will ask for."""
+    nodes: list[Formula] = []
+    edges: list[Formula] = []
+    for prop in properties:
+        if isinstance(prop, LeadsTo):
+            for side in (formula(prop.first, prop.name), formula(prop.then, prop.name)):
+                (edges if reads_step(side) else nodes).append(side)
+        elif isinstance(prop, EventuallyAlways):
+            nodes.append(formula(prop.holds, prop.name))
+        else:
+            continue
+        nodes += [formula(fair.enabled, fair.name) for fair in prop.fairness]
+        edges += [formula(fair.taken, fair.name) for fair in prop.fairness]
+    return nodes, [*edges, ACTED]
+
+
+ACTED = formula(acted() >= 1, "acted")
 
 
 class Labels(Protocol):
@@ -94,7 +114,7 @@ def assumption(labels: Labels, fair: Fair) -> Assumption:
     taken = formula(fair.taken, fair.name)
     does = labels.edges_where(taken)
     if not any(isinstance(v, Received) and v.said in (Said.IGNORED, Said.REFUSED) for v in variables(taken)):
-        does = does & ((labels.edges.source != labels.edges.target) | labels.edges_where(formula(acted() >= 1, "acted")))
+        does = does & ((labels.edges.source != labels.edges.target) | labels.edges_where(ACTED))
     return Assumption(fair.name, labels.nodes_where(formula(fair.enabled, fair.name)), does, fair.strong)
 
 
@@ -119,6 +139,3 @@ def eventually_always(labels: Labels, prop: EventuallyAlways) -> Region:
     bad = ~labels.nodes_where(formula(prop.holds, prop.name))
     return Region(nodes=np.ones(nodes, dtype=np.bool_), edges=np.ones(edges, dtype=np.bool_), starts=starts,
                   start_edges=np.zeros(edges, dtype=np.bool_), visit=bad)  # fmt: skip
-
-
-Loader = Callable[[], Labels]

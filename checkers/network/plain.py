@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from functools import partial
+from typing import TYPE_CHECKING
 
 from turnproof.checkers.network.run import Broken, Cut, Occurrence, Runner, World
 from turnproof.checkers.network.triggers import Trigger
-from turnproof.checkers.network.walk import Choice, Flaw, Handled, Over, Question, Trace, Walk
+from turnproof.checkers.network.walk import Choice, Flaw, Handled, Limits, Over, Question, Trace, Walk
 from turnproof.checkers.progress import SILENT, Progress
-from turnproof.machines.kernel import fields_of
-from turnproof.specs.language import Said
+from turnproof.specs.language import Property
+
+if TYPE_CHECKING:
+    from turnproof.checkers.network.labelled import Labels
 
 SAY_EVERY = 5_000
 """States between two reports of progress."""
@@ -28,8 +32,8 @@ class PlainWalk:
         self.walk = Walk("plain Python")
         self._handled: dict[tuple[int, object, object], Handled] = {}
 
-    def run(self, *, limit: int = 5_000_000, seconds: float | None = None, progress: Progress = SILENT) -> Walk:
-        """Walk until every reachable state is expanded, ``limit`` states are known, or ``seconds`` have passed."""
+    def run(self, limits: Limits, progress: Progress = SILENT) -> Walk:
+        """Walk until every reachable state is expanded, or a limit or Ctrl-C ends it. (Memory is not measured.)"""
         began, walk = time.monotonic(), self.walk
         walk.levels, expanded = [1], 0
         self.ask_state(0)
@@ -40,11 +44,9 @@ class PlainWalk:
                     self.expand(i)
                     if i % SAY_EVERY == 0:
                         progress.say("states", len(self.worlds))
-                        if seconds is not None and time.monotonic() - began > seconds:
-                            walk.complete, walk.why = False, f"the time limit of {seconds:g} s"
-                            break
-                    if len(self.worlds) > limit:
-                        walk.complete, walk.why = False, f"the limit of {limit:,} states"
+                    walk.why = limits.reached(len(self.worlds), time.monotonic() - began)
+                    if walk.why:
+                        walk.complete = False
                         break
                 expanded = end
                 if len(self.worlds) > end:
@@ -82,7 +84,7 @@ class PlainWalk:
                 self.add(step.after, i, choice)
         for question in () if moved else self.questions[Over.STUCK]:
             if question.key not in self.walk.hits and self.runner.holds(question.holds, world):
-                self.walk.hits[question.key] = self.trace(i)
+                self.walk.hits[question.key] = partial(self.trace, i)
 
     def choice(self, world: World, trigger: Trigger) -> Choice:
         """What a trace remembers of beginning a step so."""
@@ -102,22 +104,28 @@ class PlainWalk:
         """Put the questions about states that have no hit yet."""
         for question in self.questions[Over.STATE]:
             if question.key not in self.walk.hits and self.runner.holds(question.holds, self.worlds[i]):
-                self.walk.hits[question.key] = self.trace(i)
+                self.walk.hits[question.key] = partial(self.trace, i)
 
     def ask_step(self, i: int, choice: Choice, step: Occurrence) -> None:
         """Put the questions about steps that have no hit yet."""
         for question in self.questions[Over.STEP]:
             if question.key not in self.walk.hits and self.runner.holds_of(question.holds, step):
-                self.walk.hits[question.key] = (*self.trace(i), choice)
+                self.walk.hits[question.key] = partial(self.trace, i, choice)
 
-    def trace(self, i: int) -> Trace:
-        """The way from the initial state to state ``i``; shortest, because the walk goes breadth first."""
+    def trace(self, i: int, *last: Choice) -> Trace:
+        """The way from the initial state to state ``i``, then ``last``; shortest, because the walk goes breadth first."""
         back: list[Choice] = []
         link = self.parents[i]
         while link is not None:
             back.append(link[1])
             link = self.parents[link[0]]
-        return tuple(reversed(back))
+        return (*reversed(back), *last)
+
+    def labels(self, properties: tuple[Property, ...]) -> Labels:
+        """The graph with its edges, for liveness."""
+        from turnproof.checkers.network.plain_labels import PlainLabels
+
+        return PlainLabels(self)
 
     def note(self, step: Occurrence) -> None:
         """Coverage: what was handled, and along which wires and copies something went."""
@@ -134,11 +142,3 @@ class PlainWalk:
             for n, copy in enumerate(system.copies):
                 if copy.of.name == part.name and any(copy.sees(t, delivery.said) for t in (delivery.event, *delivery.effects)):
                     self.walk.copies.add(n)
-
-
-def phase_of(state: object, phase: str) -> str:
-    """The phase of a part's state, as reports write it."""
-    return str(getattr(state, phase).name.lower()) if phase in fields_of(type(state)) else ""
-
-
-__all__ = ["PlainWalk", "Said", "phase_of"]

@@ -17,7 +17,6 @@ import attrs
 
 from turnproof.checkers.network.run import Broken, Cut, Occurrence, Runner, World
 from turnproof.checkers.network.triggers import Kind, Trigger, show_event, triggers
-from turnproof.checkers.network.walk import Choice, located
 from turnproof.specs.language import Always, EventuallyAlways, LeadsTo, Property, Sometimes, Step
 from turnproof.specs.system import NoDeadlock, System, SystemSpec
 from turnproof.specs.system_words import reads_step
@@ -42,11 +41,10 @@ class Play:
         """One step. Raises ``ValueError`` when it is not possible now."""
         for trigger in self.triggers:
             if trigger.where == where and self._means(trigger, what, how):
-                choice = Choice(trigger, what)
                 if trigger.kind in (Kind.DELIVER, Kind.LOSE):
                     if what not in self.now.channels[self.runner.channel[where]]:
                         break
-                    trigger = located(self.runner, self.now, choice)
+                    trigger = self.runner.located(self.now, trigger, what)
                 if self.runner.enabled(self.now, trigger):
                     return self._perform(trigger)
         shown = show_event(what) if attrs.has(type(what)) else what

@@ -130,6 +130,15 @@ class Runner:
                 return False
         return trigger.guard is None or bool(self.holds(trigger.guard, world))
 
+    def located(self, world: World, trigger: Trigger, event: object) -> Trigger:
+        """The trigger with the place where its event lies in the channel now. Raises ``ValueError`` if it is not there."""
+        if trigger.kind not in (Kind.DELIVER, Kind.LOSE):
+            return trigger
+        content = world.channels[self.channel[trigger.where]]
+        if event not in content:
+            raise ValueError(f"the channel {trigger.where} does not hold {event}")
+        return attrs.evolve(trigger, position=content.index(event))
+
     def holds(self, node: object, world: World) -> Any:
         """The value of a formula over the states of parts."""
         return read(node, self.reader(world), PYTHON, _itself)

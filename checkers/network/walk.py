@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from enum import Enum
 
 import attrs
 
 from turnproof.checkers.network.run import Fault, Occurrence, Runner, World
-from turnproof.checkers.network.triggers import Kind, Trigger
+from turnproof.checkers.network.triggers import Trigger
 from turnproof.machines.kernel import Formula
 from turnproof.specs.language import Said
 
@@ -67,6 +67,24 @@ class Handled:
     row: str
 
 
+@attrs.frozen(kw_only=True)
+class Limits:
+    """When a walk ends although it is not done. None: never for that reason."""
+
+    states: int | None = None
+    seconds: float | None = None
+    memory: int | None = None
+    """Bytes for the states and their index."""
+
+    def reached(self, states: int, seconds: float) -> str:
+        """Which limit is reached, in words; empty if none is."""
+        if self.states is not None and states > self.states:
+            return f"the limit of {self.states:,} states"
+        if self.seconds is not None and seconds > self.seconds:
+            return f"the time limit of {self.seconds:g} s"
+        return ""
+
+
 @attrs.define(eq=False)
 class Walk:
     """What a walk found. ``complete`` is false when a budget or an interrupt ended it; ``why`` says which."""
@@ -76,8 +94,8 @@ class Walk:
     transitions: int = 0
     levels: list[int] = attrs.field(factory=list)
     """States first reached in 0, 1, 2, ... steps."""
-    hits: dict[Key, Trace] = attrs.field(factory=dict)
-    """Key of a question -> the shortest trace to a state, or through a step, where it holds. Questions without a hit are left out."""
+    hits: dict[Key, Callable[[], Trace]] = attrs.field(factory=dict)
+    """Key of a question -> gives the shortest trace to a state, or through a step, where it holds. One without a hit is left out."""
     flaws: dict[Fault, Flaw] = attrs.field(factory=dict)
     cut: int = 0
     """Steps not followed because they leave the bounds of counters."""
@@ -104,28 +122,9 @@ def replay(runner: Runner, trace: Trace) -> list[Occurrence]:
     world: World = runner.initial()
     steps: list[Occurrence] = []
     for number, choice in enumerate(trace, 1):
-        trigger = located(runner, world, choice)
+        trigger = runner.located(world, choice.trigger, choice.event)
         if not runner.enabled(world, trigger):
             raise RuntimeError(f"internal error: step {number} of a trace ({trigger}) is not enabled when it is replayed")
         steps.append(runner.perform(world, trigger))
         world = steps[-1].after
     return steps
-
-
-def located(runner: Runner, world: World, choice: Choice) -> Trigger:
-    """The trigger of a choice, with the place where its event lies in the channel now."""
-    trigger = choice.trigger
-    if trigger.kind not in (Kind.DELIVER, Kind.LOSE):
-        return trigger
-    content = world.channels[runner.channel[trigger.where]]
-    if choice.event not in content:
-        raise RuntimeError(f"internal error: {trigger.where} does not hold {choice.event} when a trace is replayed")
-    return attrs.evolve(trigger, position=content.index(choice.event))
-
-
-def by_key(questions: tuple[Question, ...]) -> Mapping[Key, Question]:
-    """Questions by their key. Raises ``ValueError`` if two share one."""
-    found = {q.key: q for q in questions}
-    if len(found) != len(questions):
-        raise ValueError("two questions share a key")
-    return found

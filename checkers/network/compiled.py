@@ -1,0 +1,341 @@
+"""The walk with the compiled kernel: levels, shards, threads, budgets; and shortest traces by searching back, level by level.
+
+States are divided among a fixed number of shards by a hash. In each round every shard expands some of its states into buffers, one
+for each shard, and then every shard takes in what came for it; so no two threads ever write to the same place, and the result does
+not depend on how many threads there are. A state keeps no link to where it came from: levels are kept in order, and a trace is
+found by expanding the level before once more.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import attrs
+import numpy as np
+
+from turnproof.checkers.network.arrays import Arrays
+from turnproof.checkers.network.kernel import SHARDS, Asked, Ints, Small, ask_rows, expand, predecessor, shard_of
+from turnproof.checkers.network.run import Broken, Fault, Runner, World
+from turnproof.checkers.network.shard import Full, Shard
+from turnproof.checkers.network.tables import CODES, Tables
+from turnproof.checkers.network.triggers import Kind, Trigger
+from turnproof.checkers.network.walk import Choice, Flaw, Limits, Over, Question, Trace, Walk, replay
+from turnproof.checkers.progress import SILENT, Progress
+from turnproof.specs.language import Property
+
+if TYPE_CHECKING:
+    from turnproof.checkers.network.labelled import Labels
+
+T = TypeVar("T")
+
+CHUNK = 1 << 14
+"""States of a shard expanded in one round."""
+ROOM = 1 << 16
+"""Successors that a buffer holds."""
+RECENT = 1 << 12
+"""Successors remembered, so that one found again at once is not looked up."""
+ALONE = 4_000
+"""A level smaller than this is not worth a second thread."""
+
+
+@attrs.define(eq=False)
+class Place:
+    """What one shard's expansion writes: buffers for every shard, and what it found."""
+
+    buffer: Ints
+    filled: Ints
+    cache: Ints
+    missing: Small
+    redo: Small
+    hits: Ints
+    taken: Small
+    faults: Ints
+    stats: Ints
+    work: Any
+    again: Small
+    position: int = 0
+
+
+class CompiledWalk:
+    """A walk over one system. ``run`` once; then ``trace`` and the labelled graph."""
+
+    def __init__(self, runner: Runner, triggers: tuple[Trigger, ...], questions: tuple[Question, ...], *, threads: int = 2) -> None:
+        self.runner, self.triggers, self.questions, self.threads = runner, triggers, questions, threads
+        self.tables = Tables(runner.system, triggers, counter=runner.counter)
+        self.asked = self._asked(questions)
+        self.arrays = Arrays(self.tables)
+        self.shards = [Shard(self.arrays.layout) for _ in range(SHARDS)]
+        self.places = [self._place() for _ in range(SHARDS)]
+        self.walk = Walk("compiled")
+        self.found: dict[int, tuple[int, int, int]] = {}
+        """Number of a question -> shard, row and trigger of its hit."""
+        self.home = self._begin()
+
+    def _asked(self, questions: Sequence[Question]) -> Asked:
+        compiler = self.tables.compiler
+        rows: dict[Over, list[tuple[int, int]]] = {over: [] for over in Over}
+        need: list[int] = []
+        for n, question in enumerate(questions):
+            rows[question.over].append((n, compiler.program(question.holds)))
+            if question.over is Over.STEP:
+                need.append(compiler.needed(question.holds))
+        made = {over: np.array(rows[over], np.int32).reshape(-1, 2) for over in Over}
+        return Asked(made[Over.STATE], made[Over.STEP], np.array(need, np.int64), made[Over.STUCK])
+
+    def _place(self) -> Place:
+        words = self.arrays.layout.words
+        room = max(ROOM, 2 * len(self.triggers))
+        return Place(
+            buffer=np.zeros((SHARDS, room, words), np.int64),
+            filled=np.zeros(SHARDS, np.int64),
+            cache=np.full((RECENT, words), -1, np.int64),
+            missing=np.zeros((4096, 3), np.int32),
+            redo=np.zeros(CHUNK, np.int32),
+            hits=np.full((max(1, len(self.questions)), 2), -1, np.int64),
+            taken=np.zeros(len(self.triggers), np.int32),
+            faults=np.full((len(CODES), 2), -1, np.int64),
+            stats=np.zeros(8, np.int64),
+            work=self.arrays.work(),
+            again=np.zeros(0, np.int32),
+        )
+
+    def _begin(self) -> int:
+        layout = self.arrays.layout
+        row: Ints = np.zeros((1, layout.words), np.int64)
+        spread = 0
+        for comp, local in enumerate(self.tables.start):
+            row[0, layout.word[comp]] += local << int(layout.shift[comp])
+            spread += local * int(self.arrays.spread[comp])
+        home = int(shard_of(_wrapped(spread)))
+        self.shards[home].add(row, 1)
+        for shard in self.shards:
+            shard.levels = [0]
+        return home
+
+    # ── the walk ──
+
+    def run(self, limits: Limits, progress: Progress = SILENT) -> Walk:
+        """Walk until every reachable state is expanded, or a limit or Ctrl-C ends it."""
+        began, walk = time.monotonic(), self.walk
+        walk.levels = [1]
+        for shard in self.shards:
+            shard.allowed = limits.memory // SHARDS if limits.memory else 1 << 62
+        try:
+            with ThreadPoolExecutor(self.threads) as pool:
+                while walk.complete and self._level(pool, limits, began, progress):
+                    pass
+        except KeyboardInterrupt:
+            walk.complete, walk.why = False, "an interrupt"
+        except Full:
+            walk.complete, walk.why = False, f"the memory limit of {(limits.memory or 0) / 1e6:,.0f} MB"
+        if not walk.complete:
+            self._ask_the_rest()
+        self._finish(time.monotonic() - began)
+        return walk
+
+    def _ask_the_rest(self) -> None:
+        """What was reached and not expanded is covered as far as states go."""
+        net = self.arrays.net()
+        for place, shard in zip(self.places, self.shards, strict=True):
+            ask_rows(net, self.asked, shard.keys, place.position, shard.count, place.work, place.hits)
+        self._gather()
+
+    def _level(self, pool: ThreadPoolExecutor, limits: Limits, began: float, progress: Progress) -> bool:
+        ends = [shard.count for shard in self.shards]
+        for place, shard in zip(self.places, self.shards, strict=True):
+            place.position, place.again = shard.levels[-1], np.zeros(0, np.int32)
+        size = sum(end - place.position for end, place in zip(ends, self.places, strict=True))
+        call: Caller[Any] = partial(_together, pool) if self.threads > 1 and size > ALONE else _one_by_one
+        try:
+            while self.walk.complete and any(p.position < end or len(p.again) for p, end in zip(self.places, ends, strict=True)):
+                self._round(call, ends)
+                known = sum(shard.count for shard in self.shards)
+                queue = known - sum(ends) + sum(end - p.position for p, end in zip(self.places, ends, strict=True))
+                passed = time.monotonic() - began
+                self._say(progress, known, queue, passed)
+                self.walk.why = limits.reached(known, passed)
+                self.walk.complete = not self.walk.why
+        finally:
+            # Also when the level is not done: whatever is known beyond ``ends`` is one step farther away.
+            self._gather()
+            new = sum(shard.count - end for shard, end in zip(self.shards, ends, strict=True))
+            for shard, end in zip(self.shards, ends, strict=True):
+                shard.levels.append(end)
+            if new:
+                self.walk.levels.append(new)
+        return new > 0
+
+    def _say(self, progress: Progress, known: int, queue: int, passed: float) -> None:
+        rate = known / max(passed, 1e-9)
+        depth = len(self.walk.levels)
+        progress.say(f"states (depth {depth}, {queue:,} waiting, {rate:,.0f} states/s, {self.memory / 1e6:,.0f} MB)", known)
+
+    def _round(self, call: Caller[Any], ends: list[int]) -> None:
+        net = self.arrays.net()
+        dealt = call([partial(self._expand, net, s, ends[s]) for s in range(SHARDS)])
+        for place, (done, again, new) in zip(self.places, dealt, strict=True):
+            place.position += max(0, done - again)
+            rest = place.again[done:] if done < again else place.again[:0]
+            place.again = np.concatenate([rest, place.redo[: int(place.stats[2])]])
+            place.stats[2] = 0
+            assert done <= again + new
+        call([partial(self._take_in, s) for s in range(SHARDS)])
+        self._fill()
+
+    def _expand(self, net: Any, s: int, end: int) -> tuple[int, int, int]:
+        place, shard = self.places[s], self.shards[s]
+        again = min(len(place.again), CHUNK)
+        new = min(end - place.position, CHUNK - again)
+        done = expand(
+            net, self.asked, shard.keys, place.position, place.again, again, new, place.work, place.cache, place.buffer,
+            place.filled, place.missing, place.redo, place.hits, place.taken, place.faults, place.stats,
+        )  # fmt: skip
+        return int(done), again, new
+
+    def _take_in(self, d: int) -> None:
+        for place in self.places:
+            self.shards[d].add(place.buffer[d], int(place.filled[d]))
+            place.filled[d] = 0
+
+    def _fill(self) -> None:
+        asked = {tuple(row) for p in self.places for row in p.missing[: int(p.stats[3])].tolist()}
+        for place in self.places:
+            place.stats[3] = 0
+        if not asked:
+            return
+        self.tables.fill(cast("list[tuple[int, int, int]]", sorted(asked)))
+        widest = self.arrays.widest
+        if self.arrays.sync():
+            self._widen()
+        elif self.arrays.widest > widest:
+            for place in self.places:
+                place.work = self.arrays.work()
+
+    def _widen(self) -> None:
+        layout, net = self.arrays.widen(), self.arrays.net()
+        for shard in self.shards:
+            shard.relay(net, layout)
+        self.arrays.layout = layout
+        for place in self.places:
+            place.work = self.arrays.work()
+            place.buffer = np.zeros((*place.buffer.shape[:2], layout.words), np.int64)
+            place.cache = np.full((RECENT, layout.words), -1, np.int64)
+
+    # ── what was found ──
+
+    def _gather(self) -> None:
+        """Collect hits and faults at the end of a level: whichever shard found one, it is as near to the start as any."""
+        for n in range(len(self.questions)):
+            for s, place in enumerate(self.places):
+                if n not in self.found and place.hits[n, 0] >= 0:
+                    self.found[n] = (s, int(place.hits[n, 0]), int(place.hits[n, 1]))
+            if n in self.found:
+                for place in self.places:
+                    place.hits[n, 0] = 0
+        for fault, code in CODES.items():
+            for s, place in enumerate(self.places):
+                row, t = int(place.faults[code, 0]), int(place.faults[code, 1])
+                if fault is not None and row >= 0 and fault not in self.walk.flaws:
+                    self._flaw(fault, (*self.trace(s, row), self.choice(s, row, t)))
+
+    def _flaw(self, fault: Fault, trace: Trace) -> None:
+        steps = replay(self.runner, trace[:-1])
+        world = steps[-1].after if steps else self.runner.initial()
+        try:
+            self.runner.perform(world, self.runner.located(world, trace[-1].trigger, trace[-1].event))
+        except Broken as broken:
+            if broken.fault is fault:
+                self.walk.flaws[fault] = Flaw(fault, str(broken), trace)
+                return
+        raise RuntimeError(f"internal error: `{fault.value}` is broken in the tables, but not when it is replayed")
+
+    def _finish(self, seconds: float) -> None:
+        walk, tables = self.walk, self.tables
+        walk.states, walk.seconds, walk.memory = sum(s.count for s in self.shards), seconds, self.memory
+        walk.transitions = sum(int(p.stats[0]) for p in self.places)
+        walk.cut = sum(int(p.stats[1]) for p in self.places)
+        for t in range(len(self.triggers)):
+            seen = int(np.bitwise_or.reduce([p.taken[t] for p in self.places]))
+            if seen:
+                walk.taken[t] = seen > 1
+        walk.handled = list({(h.part, h.event, h.state): h for e in tables.entries if (h := e.handled) is not None}.values())
+        walk.wires, walk.copies = tables.used_wires, tables.used_copies
+        for n, (s, row, t) in self.found.items():
+            walk.hits[self.questions[n].key] = partial(self._hit, s, row, t)
+
+    def _hit(self, s: int, row: int, t: int) -> Trace:
+        trace = self.trace(s, row)
+        return trace if t < 0 else (*trace, self.choice(s, row, t))
+
+    def labels(self, properties: tuple[Property, ...]) -> Labels:
+        """The graph with its edges, for judging the promises about the future among ``properties``."""
+        from turnproof.checkers.network.compiled_labels import CompiledLabels
+        from turnproof.checkers.network.labelled import read_by
+
+        return CompiledLabels(self, *read_by(properties))
+
+    @property
+    def memory(self) -> int:
+        """Bytes held: states, indices, buffers and tables."""
+        buffers = sum(p.buffer.nbytes + p.cache.nbytes for p in self.places)
+        return sum(shard.memory for shard in self.shards) + buffers + self.arrays.memory
+
+    # ── looking back ──
+
+    def world(self, s: int, row: int) -> World:
+        """The state of the system in that row of that shard."""
+        layout, key = self.arrays.layout, self.shards[s].keys[row]
+        locals_ = [int(key[layout.word[comp]]) >> int(layout.shift[comp]) & ((1 << width) - 1) for comp, width in enumerate(layout.widths)]
+        return self.tables.world(locals_)
+
+    def choice(self, s: int, row: int, t: int) -> Choice:
+        """Trigger ``t`` in that state, with the event it takes out of a channel."""
+        trigger = self.triggers[t]
+        if trigger.kind in (Kind.DELIVER, Kind.LOSE):
+            content = self.world(s, row).channels[self.runner.channel[trigger.where]]
+            return Choice(trigger, content[trigger.position])
+        return Choice(trigger, trigger.event)
+
+    def trace(self, s: int, row: int) -> Trace:
+        """A shortest way to that state."""
+        level = bisect_right(self.shards[s].levels, row) - 1
+        net, place = self.arrays.net(), self.places[0]
+        back: list[Choice] = []
+        while level > 0:
+            target = self.shards[s].keys[row : row + 1]
+            s, row, t = self._before(net, place, level - 1, target)
+            back.append(self.choice(s, row, t))
+            level -= 1
+        return tuple(reversed(back))
+
+    def _before(self, net: Any, place: Place, level: int, target: Ints) -> tuple[int, int, int]:
+        for s, shard in enumerate(self.shards):
+            last = shard.levels[level + 1] if level + 1 < len(shard.levels) else shard.count
+            row, t = predecessor(net, shard.keys, shard.levels[level], last, target, place.work, place.missing, place.stats)
+            if row >= 0:
+                return s, int(row), int(t)
+        raise RuntimeError("internal error: a state has no predecessor in the level before")
+
+
+Caller = Callable[[list[Callable[[], T]]], list[T]]
+
+
+def _one_by_one(jobs: list[Callable[[], T]]) -> list[T]:
+    return [job() for job in jobs]
+
+
+def _together(pool: ThreadPoolExecutor, jobs: list[Callable[[], T]]) -> list[T]:
+    futures = [pool.submit(job) for job in jobs]
+    # An interrupt of one must not leave the others writing.
+    wait(futures)
+    return [future.result() for future in futures]
+
+
+def _wrapped(number: int) -> int:
+    """The number as 64 bits with a sign, as the kernel has it."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
