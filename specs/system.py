@@ -178,7 +178,10 @@ class Absorbs(_Named):
 
 
 class Unsent(_Named):
-    """These events of ``part`` come from nobody in this system, on purpose."""
+    """These events of ``part`` come from nobody in this system, on purpose.
+
+    An expiry among them says that its timer is never started here; exploration fails if it is.
+    """
 
 
 # ── a system ──

@@ -213,10 +213,10 @@ def _unsent_mistakes(system: System, part: AnyPart) -> Iterator[str]:
     sources = {w.event_class for w in system.wires if isinstance(w, Wire) and w.target.name == part.name}
     sources |= {c.event_class for c in system.copies if c.to.name == part.name}
     sources |= {s.event_class for s in system.spontaneous if s.to.name == part.name}
-    sources |= {rule.expires for rule in part.machine.timers}
+    expiries = {rule.expires for rule in part.machine.timers}
     unsent = [cls for u in system.unsent if u.part.name == part.name for cls in u.classes]
     for cls in part.machine.events:
-        if cls not in sources and cls not in unsent:
+        if cls not in sources | expiries and cls not in unsent:
             unsent_as = f"Unsent({part.name}, {cls.__name__})"
             yield f"nobody sends {part.name}.{cls.__name__}: wire an effect to it, make it Spontaneous, or write {unsent_as}"
     for cls in unsent:

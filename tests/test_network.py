@@ -36,7 +36,7 @@ from turnproof.checkers.story import render_mermaid, render_pytest, render_text
 from turnproof.checkers.verdict import Outcome, Verdict
 from turnproof.machines.kernel import Row, implies, not_
 from turnproof.specs.language import Always, EventuallyAlways, Fair, LeadsTo, Property, Sometimes, Step
-from turnproof.specs.system import Channel, NoDeadlock, Spontaneous, Switch, System, SystemSpec, SystemVariant, Wire
+from turnproof.specs.system import Channel, NoDeadlock, Spontaneous, Switch, System, SystemSpec, SystemVariant, Unsent, Wire
 
 HOLDS, VIOLATED, UNDETERMINED = Outcome.HOLDS, Outcome.VIOLATED, Outcome.UNDETERMINED
 
@@ -217,7 +217,12 @@ down = service.now.phase == Work.DOWN
             attrs.evolve(CALL).with_machines("calm", caller=caller.machine.variant("calm", replace={
                 "AskRequested/idle+gave_up": Row(AskRequested, at=(Caller.IDLE, Caller.GAVE_UP), to=Caller.WAITING, emit=(Ask(),))})),
             "every timer expires at last",
-            "caller: reply expires, never",
+            "caller: reply expires, never: if it is never started here on purpose, write Unsent(caller, ReplyTimedOut)",
+        ),
+        (
+            attrs.evolve(CALL, unsent=(Unsent(caller, ReplyTimedOut),)),
+            "every timer expires at last",
+            "caller: reply expires, although Unsent(caller, ReplyTimedOut) says that it never does",
         ),
         (
             attrs.evolve(CALL, channels=(quiet := Channel("replies", caller, capacity=2, when=ground.now.phase == Truth.WRONG),),

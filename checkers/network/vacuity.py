@@ -16,10 +16,7 @@ Unused = tuple[str, tuple[str, ...]]
 def unused(system: System, triggers: tuple[Trigger, ...], walk: Walk, off: Collection[str]) -> Iterator[Unused]:
     """Each kind of thing with what no run uses."""
     yield "every spontaneous event is taken at last", tuple(_spontaneous(system, triggers, walk, off))
-    yield (
-        "every timer expires at last",
-        tuple(f"{t}, never" for n, t in enumerate(triggers) if t.kind is Kind.EXPIRE and n not in walk.taken),
-    )
+    yield "every timer expires at last", tuple(_timers(system, triggers, walk))
     yield "every channel delivers, and fails as it may", tuple(_channels(triggers, walk))
     yield (
         "every wire and copy is used",
@@ -41,6 +38,18 @@ def _spontaneous(system: System, triggers: tuple[Trigger, ...], walk: Walk, off:
             yield f"{source} never comes: its guard never holds"
         elif (source.to.name, source.event_class) not in taken:
             yield f"{source} comes, but is never taken: it is always ignored or refused"
+
+
+def _timers(system: System, triggers: tuple[Trigger, ...], walk: Walk) -> Iterator[str]:
+    unsent = {(u.part.name, cls) for u in system.unsent for cls in u.classes}
+    for n, t in enumerate(triggers):
+        if t.kind is not Kind.EXPIRE:
+            continue
+        declared = (t.where, type(t.event)) in unsent
+        if n not in walk.taken and not declared:
+            yield f"{t}, never: if it is never started here on purpose, write Unsent({t.where}, {type(t.event).__name__})"
+        elif n in walk.taken and declared:
+            yield f"{t}, although Unsent({t.where}, {type(t.event).__name__}) says that it never does"
 
 
 def _channels(triggers: tuple[Trigger, ...], walk: Walk) -> Iterator[str]:
