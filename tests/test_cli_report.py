@@ -366,11 +366,31 @@ def test_a_failure_is_told_with_its_harm_its_story_and_how_to_play_it() -> None:
 
 
 def test_the_shortest_failures_are_told_and_the_others_named() -> None:
+    runs = [attrs.evolve(STORY, steps=(*STORY.steps * n, attrs.evolve(STORY.steps[0], number=n + 1))) for n in range(8)]
+    many = [verdict(f"check {n}", Outcome.VIOLATED, story=story) for n, story in enumerate(runs)]
+    text = machine_text(machine_report(*reversed(many)))
+    assert text.count("front_door begins:") == 5
+    assert re.findall(r"by a run of (\d) steps; --verbose tells it", text) == ["6", "7", "8"]
+    assert machine_text(machine_report(*many), verbose=True).count("front_door begins:") == 8
+
+
+def test_one_run_that_breaks_several_sentences_is_told_once() -> None:
     many = [verdict(f"check {n}", Outcome.VIOLATED, story=STORY) for n in range(8)]
     text = machine_text(machine_report(*many))
-    assert text.count("front_door begins:") == 5
-    assert text.count("1 step; --verbose tells them") == 3
-    assert machine_text(machine_report(*many), verbose=True).count("front_door begins:") == 8
+    assert text.count("front_door begins:") == 1
+    assert text.count("  by the run under: check 0") == 7
+
+
+def test_what_differs_because_the_table_does_comes_last_and_in_one() -> None:
+    files = [
+        verdict(f"door-{n}.svg: the pictures are those of the table", Outcome.VIOLATED, Engine.DIAGRAM, detail=f"door-{n}.svg is stale")
+        for n in "abc"
+    ]
+    text = machine_text(machine_report(*files, VIOLATED))
+    assert text.index("VIOLATED an open door has an owner") < text.index("VIOLATED the pictures are those of the table")
+    assert text.count("VIOLATED the pictures are those of the table") == 1
+    assert all(f"door-{n}.svg is stale" in text for n in "abc")
+    assert "3 files: the pictures are those of the table" in text
 
 
 def test_many_checks_that_hold_are_counted_and_one_that_does_not_is_named() -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
+from turnproof.checkers.report.failures import story_text
 from turnproof.checkers.report.model import MachineReport, RunReport, counted
-from turnproof.checkers.report.text import story_text
 from turnproof.checkers.verdict import Outcome, Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -12,9 +12,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from turnproof.checkers.report.failures import story_text
 from turnproof.checkers.report.locate import Place, all_row_places, places, row_name
 from turnproof.checkers.report.model import MachineReport, RunReport, counted, harm_of
-from turnproof.checkers.report.text import story_text
 from turnproof.checkers.verdict import Outcome, Story, Verdict
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

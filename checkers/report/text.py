@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
-from turnproof.checkers.report.model import MachineReport, RunReport, counted, harm_of, worst
-from turnproof.checkers.verdict import Engine, Outcome, Story, Verdict
-from turnproof.checkers.written import WrittenError, read_event, show_event
+from turnproof.checkers.report.failures import failures, topic
+from turnproof.checkers.report.model import MachineReport, RunReport, counted, worst
+from turnproof.checkers.report.paint import COLORS, PLAIN, WORDS, Paint
+from turnproof.checkers.verdict import Engine, Outcome, Verdict
 from turnproof.specs.language import Spec
 
-COLORS = {Outcome.HOLDS: "32", Outcome.VIOLATED: "1;31", Outcome.UNDETERMINED: "1;33"}
-WORDS = {Outcome.HOLDS: "holds", Outcome.VIOLATED: "VIOLATED", Outcome.UNDETERMINED: "UNDETERMINED"}
 WIDEST = 90
 """Columns a sentence may take before the next column moves."""
 MANY = 30
 """Most checks of one engine that are listed one by one when all hold."""
 FULL = 4
 """Meanings of one word that are told."""
-STORIES = 5
-"""Failures told in full; the shortest first. ``verbose`` tells all."""
-
-
-@attrs.frozen
-class Paint:
-    """Colours where the reader's terminal has them."""
-
-    on: bool = False
-
-    def __call__(self, text: str, code: str) -> str:
-        """``text`` in the colour of an ANSI code."""
-        return f"\x1b[{code}m{text}\x1b[0m" if self.on and text else text
-
-    def outcome(self, outcome: Outcome, width: int = 0) -> str:
-        """The word for an outcome, padded before it is coloured."""
-        return self(WORDS[outcome].ljust(width), COLORS[outcome])
-
-
-PLAIN = Paint()
 
 
 def machine_text(report: MachineReport, paint: Paint = PLAIN, *, verbose: bool = False) -> str:
@@ -50,7 +28,7 @@ def machine_text(report: MachineReport, paint: Paint = PLAIN, *, verbose: bool =
         _requirements(report, paint),
         _others(report, paint, verbose),
         _variants(report, paint),
-        _failures(report, paint, verbose),
+        failures(report, paint, verbose=verbose),
     ]
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
 
@@ -172,8 +150,17 @@ def _others(report: MachineReport, paint: Paint, verbose: bool) -> Iterator[str]
             how = ", ".join(dict.fromkeys(_word(v) for v in held))
             yield f"  {engine.value:<9} {f'{len(held)} checks':<{width}}  {paint.outcome(Outcome.HOLDS, 6)} {how}; --verbose lists them"
             mine = [v for v in mine if v.outcome is not Outcome.HOLDS]
-        for verdict in mine:
+        for verdict in mine if verbose else _one_a_topic(mine):
             yield f"  {engine.value:<9} {verdict.check:<{width}}  {paint.outcome(verdict.outcome, 6)} {verdict.how}"
+
+
+def _one_a_topic(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
+    """One line for checks that differ only in the file they are about."""
+    groups: dict[tuple[str, Outcome], list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault((topic(verdict), verdict.outcome), []).append(verdict)
+    for (name, _), same in groups.items():
+        yield same[0] if len(same) == 1 else attrs.evolve(same[0], check=f"{len(same)} files: {name}")
 
 
 def _variants(report: MachineReport, paint: Paint) -> Iterator[str]:
@@ -189,82 +176,4 @@ def _variants(report: MachineReport, paint: Paint) -> Iterator[str]:
         shown = verdict.machine
 
 
-# ── failures ──
-
-
-def _failures(report: MachineReport, paint: Paint, verbose: bool) -> Iterator[str]:
-    # The same sentence broken by another route stands under the same heading.
-    groups: dict[tuple[Outcome, str, str], list[Verdict]] = {}
-    for verdict in sorted((v for v in report.verdicts if v.outcome is not Outcome.HOLDS), key=_order):
-        groups.setdefault((verdict.outcome, verdict.machine, verdict.check), []).append(verdict)
-    for number, ((outcome, machine, check), verdicts) in enumerate(groups.items()):
-        if number:
-            yield ""
-        ids = tuple(dict.fromkeys(rid for v in verdicts for rid in v.requirements))
-        about = "" if machine == report.name else f"{machine}: "
-        yield f"{paint.outcome(outcome)} {paint(about + check, '1')}" + (f"  [{', '.join(ids)}]" if ids else "")
-        yield from _told(report, verdicts, full=verbose or number < STORIES, verbose=verbose)
-    if report.counterexamples():
-        yield ""
-        yield f"as tests: turnproof verify {report.name} --pytest FILE"
-
-
-def _order(verdict: Verdict) -> tuple[bool, bool, int]:
-    """Violated before undetermined, with a story before without, the shortest story first."""
-    return verdict.outcome is not Outcome.VIOLATED, verdict.story is None, verdict.story.length if verdict.story is not None else 0
-
-
-def _told(report: MachineReport, verdicts: Sequence[Verdict], *, full: bool, verbose: bool) -> Iterator[str]:
-    harm = harm_of(report.spec, verdicts[0].check)
-    if harm and not (full and any(v.story for v in verdicts)):
-        yield f"  harm: {harm}"
-    told: set[tuple[str, ...]] = set()
-    for verdict in verdicts:
-        first, *more = verdict.detail.splitlines() or [""]
-        yield f"  {verdict.engine.value}, {verdict.how}" + (f": {first}" if first else "")
-        yield from ("    " + line for line in more)
-        if verdict.story is None:
-            continue
-        if not full:
-            yield f"  {_steps(verdict.story)}; --verbose tells them"
-            continue
-        for story in (verdict.story, *(verdict.others if verbose else ())):
-            if _route(story) not in told:
-                yield from ("  " + line if line else "" for line in render(story).splitlines())
-                yield from _play_again(report, story)
-            told.add(_route(story))
-        if verdict.others and not verbose:
-            yield f"  and by {len(verdict.others)} other route{'s' * (len(verdict.others) != 1)}; --verbose tells them"
-
-
-def _route(story: Story) -> tuple[str, ...]:
-    return tuple(step.event for step in story.steps)
-
-
-def _steps(story: Story) -> str:
-    return f"{story.length} step{'s' * (story.length != 1)}"
-
-
-def _play_again(report: MachineReport, story: Story) -> Iterator[str]:
-    if not isinstance(report.spec, Spec) or story.machine != report.name:
-        return
-    try:
-        events = [show_event(read_event(report.spec.machine, step.code)) for step in story.steps]
-    except WrittenError:
-        return
-    yield f"  play it: turnproof step {report.name} {' '.join(shlex.quote(e) for e in events)}"
-
-
-def render(story: Story) -> str:
-    """A counterexample as numbered steps."""
-    from turnproof.checkers.story import render_text
-
-    return render_text(story)
-
-
-def story_text(verdict: Verdict) -> str:
-    """The counterexample of a verdict that does not hold; empty if it has none."""
-    return "" if verdict.story is None or verdict.outcome is Outcome.HOLDS else render(verdict.story)
-
-
-__all__ = ["PLAIN", "Paint", "machine_text", "render", "story_text", "summary_text"]
+__all__ = ["machine_text", "summary_text"]

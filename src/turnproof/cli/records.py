@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from turnproof.checkers.report import Paint
-from turnproof.checkers.report.text import COLORS, story_text
+from turnproof.checkers.report.failures import story_text
+from turnproof.checkers.report.paint import COLORS
 from turnproof.checkers.verdict import Outcome, Verdict, exit_status
 from turnproof.cli import names
 from turnproof.cli.app import SETTINGS, example

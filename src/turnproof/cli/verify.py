@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,11 +74,16 @@ class Outputs:
 
 
 def pytest_text(run: RunReport) -> str:
-    """Every counterexample as a test that can be pasted."""
+    """Every counterexample as a test that can be pasted; tests of one name are numbered, or the last would hide the others."""
     from turnproof.checkers.story import render_pytest
 
-    stories = [story for machine in run.machines for story in machine.counterexamples()]
-    return "\n\n".join(str(render_pytest(story)).strip() for story in stories) + "\n" if stories else '"""No counterexample was found."""\n'
+    texts, seen = [], Counter[str]()
+    for story in (story for machine in run.machines for story in machine.counterexamples()):
+        text = render_pytest(story).strip()
+        name = text.partition("def ")[2].partition("(")[0]
+        seen[name] += 1
+        texts.append(text if seen[name] == 1 else text.replace(f"def {name}(", f"def {name}_{seen[name]}(", 1))
+    return "\n\n\n".join(texts) + "\n" if texts else '"""No counterexample was found."""\n'
 
 
 @example(
