@@ -72,6 +72,7 @@ from turnproof.specs.language import (
     refuses,
     taken,
 )
+from turnproof.specs.reply_operation_records import RECORDS
 from turnproof.specs.reply_operation_requirements import ELSEWHERE, REQUIREMENTS, TESTS
 
 then = after(ReplyOperation)
@@ -308,7 +309,7 @@ OWNER_PROPERTIES: tuple[Property, ...] = (
     Sometimes("a message is steered into a run", emits(DeliverSteer), requirements="R-REPLY-28"),
 )  # fmt: skip
 
-PROPERTIES = RESULT_PROPERTIES + ABORT_PROPERTIES + RECOVERY_PROPERTIES + EXPIRY_PROPERTIES + OWNER_PROPERTIES
+PROPERTIES = RESULT_PROPERTIES + ABORT_PROPERTIES + RECOVERY_PROPERTIES + EXPIRY_PROPERTIES + OWNER_PROPERTIES + RECORDS
 
 
 def _spec() -> Spec:

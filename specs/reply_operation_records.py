@@ -1,0 +1,163 @@
+"""What each event of the reply operation must record and tell: small promises, each of which somebody relies on."""
+
+from __future__ import annotations
+
+from turnproof.machines.kernel import NOBODY, PauseTimer, ResumeTimer, choose, implies, named, not_, one_of
+from turnproof.machines.reply_operation import attached, detached, entered, expiry, failed, now, probed, upstream
+from turnproof.machines.reply_operation_words import (
+    TERMINAL,
+    WAITS,
+    AbortRequested,
+    AbortSignal,
+    ActivityRecorded,
+    BackendAttached,
+    BackendDetached,
+    CancelBackend,
+    CancelReason,
+    Completed,
+    ConsentReported,
+    DetachUpstream,
+    Evicted,
+    ExpiryReason,
+    ExpiryRequested,
+    Failed,
+    FailureCode,
+    ForceCleared,
+    LaneWaitBegan,
+    LaneWaitEnded,
+    LeaseExpired,
+    MaintenanceWaitBegan,
+    MaintenanceWaitEnded,
+    OutcomeCommitted,
+    OwnedWaitBegan,
+    OwnedWaitEnded,
+    Phase,
+    PhaseEntered,
+    Release,
+    ReplyOperation,
+    Result,
+    RetainFailureRequested,
+    RetainUntilCompleteRequested,
+    StampActivity,
+    SupersedeRequested,
+    Timer,
+    UpstreamAborted,
+    UpstreamReason,
+    Window,
+    WindowExpired,
+)
+from turnproof.specs.language import Property, Step, after, emits, on, taken
+
+then = after(ReplyOperation)
+pending = named("pending", now.result == Result.NONE)
+unprotected = named("pending and not committed", (now.result == Result.NONE) & not_(now.frozen))
+attended = named("backend attached", now.backend != NOBODY)
+held = named("has a result and its slot", (now.result != Result.NONE) & not_(now.released))
+kept = named("a retain bit is set", now.retain_failure | now.retain_until_complete)
+protected_then = named("committed or ended after the step", then.frozen | (then.result != Result.NONE))
+
+CODES = (
+    (FailureCode.GATEWAY_DRAINING, Result.GATEWAY_DRAINING),
+    (FailureCode.COMMAND_LANE_CLEARED, Result.COMMAND_LANE_CLEARED),
+    (FailureCode.SESSION_CORRUPTION_RESET, Result.SESSION_CORRUPTION_RESET),
+    (FailureCode.RUN_FAILED, Result.RUN_FAILED),
+    (FailureCode.RUN_STALLED, Result.RUN_STALLED),
+)
+UPSTREAM = (
+    (UpstreamReason.USER, Result.ABORTED_BY_USER, CancelReason.USER_ABORT),
+    (UpstreamReason.RESTART, Result.ABORTED_FOR_RESTART, CancelReason.RESTART),
+    (UpstreamReason.SUPERSEDED, Result.ABORTED_FOR_SUPERSESSION, CancelReason.SUPERSEDED),
+)
+
+RECORDED_RESULTS: tuple[Property, ...] = (
+    *(Step(f"failing as {code.value} records {result.value}", requirements="R-REPLY-1", holds=
+           implies(on(Failed) & pending & (failed.code == code), (then.result == result) & then.frozen)) for code, result in CODES),
+    *(Step(f"an upstream abort for {reason.value} records {result.value} and cancels as {cancel.value}", requirements="R-REPLY-22", holds=
+           implies(on(UpstreamAborted) & unprotected & (upstream.reason == reason),
+                   (then.result == result) & (emits(CancelBackend, reason=cancel) == attended) & emits(AbortSignal)))
+      for reason, result, cancel in UPSTREAM),
+    Step("completing a pending reply records completed", implies(on(Completed) & pending, then.result == Result.COMPLETED),
+        requirements="R-REPLY-1"),
+    Step("a superseded reply says so", implies(on(SupersedeRequested) & taken(), then.result == Result.ABORTED_FOR_SUPERSESSION),
+        requirements="R-REPLY-1"),
+    Step("a force clear of a pending reply records run_failed and releases", requirements=("R-REPLY-1", "R-REPLY-24"), holds=
+         implies(on(ForceCleared) & pending, (then.result == Result.RUN_FAILED) & emits(Release))),
+    Step("a force clear of a reply that holds its slot releases it", implies(on(ForceCleared) & held, emits(Release)),
+        requirements="R-REPLY-24"),
+    Step("an eviction ends a pending reply as aborted for restart, cancels so, signals and releases",
+        requirements=("R-REPLY-1", "R-REPLY-22"), holds=
+         implies(on(Evicted) & pending, (then.result == Result.ABORTED_FOR_RESTART)
+         & (emits(CancelBackend, reason=CancelReason.RESTART) == attended)
+                 & emits(AbortSignal) & emits(Release))),
+    Step("an eviction frees the slot of a reply with a result, whose signal fires if it has not", requirements="R-REPLY-4", holds=
+         implies(on(Evicted) & held, emits(Release) & then.signal_aborted)),
+    Step("an accepted user or restart abort fires the signal", implies(on(AbortRequested) & taken(), emits(AbortSignal)),
+        requirements="R-REPLY-22"),
+    Step("a superseded reply that was not committed hears the signal", requirements="R-REPLY-22", holds=
+         implies(on(SupersedeRequested) & taken() & unprotected, emits(AbortSignal))),
+    Step("the signal is marked as fired exactly when it fires", requirements="R-REPLY-20", holds=
+         emits(AbortSignal) == (not_(now.signal_aborted) & then.signal_aborted)),
+    Step("an expiry of a reply with a result only fires its signal", requirements="R-REPLY-16", holds=
+         implies(on(ExpiryRequested) & held & taken(), then.signal_aborted & not_(emits(Release)) & not_(emits(CancelBackend)))),
+    Step("whole-reply expiry remembers its reason", requirements="R-REPLY-16", holds=
+         implies(on(ExpiryRequested) & taken() & pending, then.expiry_reason == expiry.reason)
+         & implies(on(WindowExpired) & taken(), then.expiry_reason == ExpiryReason.STUCK_RECOVERY)
+         & implies(on(LeaseExpired) & taken(), then.expiry_reason == ExpiryReason.FINALIZATION_STALLED)),
+    Step("a window or a lease that runs out cancels as superseded and signals", requirements=("R-REPLY-15", "R-REPLY-18"), holds=
+         implies(on(WindowExpired, LeaseExpired) & taken(), emits(AbortSignal)
+         & (emits(CancelBackend, reason=CancelReason.SUPERSEDED) == attended))),
+    Step("a retained failure keeps the slot, any other gives it up", requirements="R-REPLY-5", holds=
+         implies(on(Failed) & pending, then.released == not_(kept)), harm="an owner that asked to keep the slot finds it given away"),
+    Step("a failure of a reply with a result gives up a slot that is not retained", requirements="R-REPLY-4", holds=
+         implies(on(Failed) & held, (then.released == not_(kept)) & then.frozen)),
+    Step("completing a reply that holds its slot gives it up", implies(on(Completed) & not_(now.released), emits(Release)),
+        requirements="R-REPLY-4"),
+    Step("completing marks the owner done", implies(on(Completed), then.owner_done), requirements="R-REPLY-27"),
+)  # fmt: skip
+
+RECORDED_FACTS: tuple[Property, ...] = (
+    Step("from commitment or result on, the upstream signal is not listened to", requirements="R-REPLY-8", holds=
+         emits(DetachUpstream) == (unprotected & protected_then), harm="a caller that left aborts a reply that is being delivered"),
+    Step("committing freezes a reply that holds its slot", implies(on(OutcomeCommitted) & not_(now.released), then.frozen),
+        requirements="R-REPLY-8"),
+    Step("frozen is for ever", implies(now.frozen, then.frozen), requirements="R-REPLY-8"),
+    Step("the last answer of the probe counts", requirements="R-REPLY-9", holds=
+         implies(on(ConsentReported) & pending, then.backend_consents == probed.consents)),
+    Step("a backend that detaches is forgotten, another stays", requirements="R-REPLY-22", holds=
+         implies(on(BackendDetached) & not_(now.released), then.backend == choose(detached.backend == now.backend, NOBODY, now.backend))),
+    Step("a backend that attaches to a pending reply is the attached one", requirements="R-REPLY-22", holds=
+         implies(on(BackendAttached) & taken() & pending, then.backend == attached.backend)),
+    Step("only stuck recovery marks an attempt as recovered", requirements="R-REPLY-13", holds=
+         implies((then.recovered != now.recovered) & (then.recovered != NOBODY), (then.window == Window.OPEN)
+         & (then.recovered == now.backend))),
+    Step("retain bits are set when asked for, while the slot is held", requirements="R-REPLY-23", holds=
+         implies(on(RetainFailureRequested) & not_(now.released), then.retain_failure)
+         & implies(on(RetainUntilCompleteRequested) & not_(now.released), then.retain_until_complete)
+         & implies(now.retain_failure, then.retain_failure) & implies(now.retain_until_complete, then.retain_until_complete)),
+    Step("a phase of work is entered as it is said", requirements="R-REPLY-1", holds=
+         implies(on(PhaseEntered) & pending & not_(one_of(entered.phase, *WAITS, *TERMINAL)), then.phase == entered.phase)),
+    Step("a wait for maintenance begins and ends in queued", requirements="R-REPLY-19", holds=
+         implies(on(MaintenanceWaitBegan) & taken(), (now.phase == Phase.QUEUED) & (then.phase == Phase.WAITING_FOR_MAINTENANCE))
+         & implies(on(MaintenanceWaitBegan) & (now.phase == Phase.QUEUED), taken())
+         & implies(on(MaintenanceWaitEnded) & (now.phase == Phase.WAITING_FOR_MAINTENANCE), then.phase == Phase.QUEUED)),
+    Step("a wait for a lane remembers where it began", requirements="R-REPLY-19", holds=
+         implies(on(LaneWaitBegan) & taken(), (then.phase == Phase.WAITING_FOR_LANE)
+         & (then.lane_entered_running == (now.phase == Phase.RUNNING)))
+         & implies(on(LaneWaitBegan) & one_of(now.phase, Phase.QUEUED, Phase.RUNNING), taken())),
+    Step("a wait for a lane ends where it began", requirements="R-REPLY-19", holds=
+         implies(on(LaneWaitEnded) & (now.phase == Phase.WAITING_FOR_LANE),
+         then.phase == choose(now.lane_entered_running, Phase.RUNNING, Phase.QUEUED)),
+         harm="a running reply falls back to queued, and is aborted as if nothing ran"),
+    Step("a wait for a human or the runtime is noted while the reply is pending", requirements="R-REPLY-19", holds=
+         implies(on(OwnedWaitBegan) & pending, then.owned_wait) & implies(on(OwnedWaitEnded), not_(then.owned_wait))),
+    Step("the window is held when a wait begins and goes on when it ends", requirements="R-REPLY-15", holds=
+         implies((now.window == Window.OPEN) & (then.window == Window.PAUSED), emits(PauseTimer, timer=Timer.WINDOW))
+         & implies((now.window == Window.PAUSED) & (then.window == Window.OPEN), emits(ResumeTimer, timer=Timer.WINDOW))),
+    Step("phases, attached backends and recorded activity are signs of life, and nothing else is", requirements="R-REPLY-28", holds=
+         implies(emits(StampActivity), on(PhaseEntered, BackendAttached, ActivityRecorded))
+         & implies(on(PhaseEntered, BackendAttached) & taken() & pending, emits(StampActivity))
+         & implies(on(ActivityRecorded) & not_(now.released), emits(StampActivity)),
+         harm="a run that works is judged stale, or a dead one is not"),
+)  # fmt: skip
+
+RECORDS = RECORDED_RESULTS + RECORDED_FACTS
