@@ -114,6 +114,16 @@ class PerformsInTheCaller(AnyRunner):
         return answer
 
 
+class TellsWhoeverLeft(AnyRunner):
+    """A caller that was cancelled is answered all the same, which asyncio takes for an error."""
+
+    def _perform(self, item: Any) -> bool:
+        if isinstance(item, asyncio.Future):
+            item.set_result(None)
+            return False
+        return super()._perform(item)
+
+
 class AnswersLate(AnyRunner):
     """send() returns when every handler has ended."""
 
@@ -241,6 +251,7 @@ BROKEN: list[tuple[type[AnyRunner], str]] = [
     (ReportsTwice, "which was told before or never happened"),
     (AwaitsBetweenReadAndStore, "the table answers|by the table it is|never applied"),
     (PerformsInTheCaller, "waits for ever|was never performed|raised Planted"),
+    (TellsWhoeverLeft, "an exception escaped to the event loop: InvalidStateError"),
     (AnswersLate, r"a caller that awaits send\(\) waits for ever"),
     (with_timers("ArmsNoTimer", NeverArms), "the event loop has callbacks due at"),
     (with_timers("StopsNoTimer", NeverStops), "the event loop has callbacks due at"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from enum import Enum
 from typing import Annotated, Any, get_args
 
@@ -26,7 +27,7 @@ from turnproof.machines.kernel import (
     only_if,
     symbol,
 )
-from turnproof.shell import Performed
+from turnproof.shell import Performed, Runner, VirtualClock, virtual_time
 from turnproof.specs.language import Always, Sometimes, Spec, Step, at_most, count, emits, on, taken
 
 
@@ -190,3 +191,30 @@ class Recorder:
         return None if self.during is None else self.during(effect)
 
     fetch = cancel = notify = clean = _perform
+
+
+JobRunner = Runner[Job, Event, Effect]
+Main = Callable[[VirtualClock], Coroutine[object, object, None]]
+
+
+def on_virtual_time(test: Main) -> Callable[[], None]:
+    """Run a coroutine function as a test, on a clock that starts at 0."""
+
+    def run() -> None:
+        escaped: list[dict[str, object]] = []
+        with virtual_time() as clock:
+            clock.loop.set_exception_handler(lambda loop, context: escaped.append(context))
+            clock.run(test(clock))
+        assert escaped == []
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
+
+
+def leftovers() -> set[asyncio.Task[object]]:
+    """Every task but the test's own."""
+    return {task for task in asyncio.all_tasks() if task is not asyncio.current_task()}
+
+
+async def until_cancelled() -> None:
+    await asyncio.get_running_loop().create_future()

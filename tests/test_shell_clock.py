@@ -59,16 +59,17 @@ def test_advance_stops_short_of_what_is_due_later(start_ms: int) -> None:
         clock.run(main())
 
 
-def test_instants_do_not_drift_apart(virtual_clock: VirtualClock) -> None:
-    # 600 times 0.1 s is 60.00000000000039 s to a naive clock, which then fires a timer of 60 s one step early or late.
+@pytest.mark.parametrize(("step_ms", "steps"), [(100, 600), (100, 8), (1, 19), (7, 11), (300, 8)])
+def test_instants_do_not_drift_apart(virtual_clock: VirtualClock, step_ms: int, steps: int) -> None:
+    # 600 times 0.1 s is 60.00000000000039 s in floats, and 8 times 0.1 s is 0.7999999999999999 s.
     async def main() -> None:
         fired: list[float] = []
-        asyncio.get_running_loop().call_later(60, lambda: fired.append(asyncio.get_running_loop().time()))
-        for _ in range(599):
-            await virtual_clock.advance(100)
+        asyncio.get_running_loop().call_later(step_ms * steps / 1000, lambda: fired.append(asyncio.get_running_loop().time()))
+        for _ in range(steps - 1):
+            await virtual_clock.advance(step_ms)
         assert fired == []
-        await virtual_clock.advance(100)
-        assert fired == [60.0]
+        await virtual_clock.advance(step_ms)
+        assert fired == [step_ms * steps / 1000]
 
     virtual_clock.run(main())
 

@@ -32,10 +32,14 @@ from shell_toys import (
     Timer,
 )
 
-from turnproof.machines.kernel import Ignored, StartTimer, Taken
+from turnproof.machines.kernel import Ignored, PauseTimer, ResumeTimer, StartTimer, StopTimer, Taken
 from turnproof.machines.reply_operation import MACHINE as REPLY
-from turnproof.shell import HandlersError, ReplyHandlers, Runner, TraceStep, VirtualClock, virtual_time
+from turnproof.machines.reply_operation_words import AbortReason, AbortRequested, BackendAttached, PhaseEntered, Result
+from turnproof.machines.reply_operation_words import Phase as ReplyPhase
+from turnproof.machines.reply_operation_words import Timer as ReplyTimer
+from turnproof.shell import HandlersError, ReplyHandlers, Runner, TraceStep, VirtualClock, reply_runner, virtual_time
 from turnproof.shell.handlers import check_handlers, method_name, method_names
+from turnproof.shell.timers import Timers
 
 pytest_plugins = ["turnproof.shell.fixtures"]
 
@@ -126,8 +130,9 @@ def test_the_type_checker_names_the_handler_that_was_forgotten(tmp_path: Path) -
             f"    {'async ' if n % 2 else ''}def {m}(self, effect: {e.__name__}) -> None: ..." for n, (e, m) in enumerate(kept.items())
         )
         (tmp_path / f"{name}.py").write_text(CONSUMER.format(names=", ".join(e.__name__ for e in kept), methods=methods))
+    files = [str(tmp_path / "complete.py"), str(tmp_path / "lacking.py")]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(tmp_path / "complete.py"), str(tmp_path / "lacking.py")],
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), *files],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     lines = [line.removeprefix(f"{tmp_path}/") for line in done.stdout.splitlines()]
@@ -270,3 +275,71 @@ def test_a_cancelled_timer_that_fires_anyway_is_ignored_by_the_machine(again: bo
 
     with virtual_time() as clock:
         clock.run(main(clock))
+
+
+def test_a_cancelled_timer_that_fires_after_closing_reaches_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    escaped: list[dict[str, object]] = []
+
+    async def main(clock: VirtualClock) -> None:
+        runner = Runner(MACHINE, Recorder())
+        monkeypatch.setattr(asyncio.TimerHandle, "cancel", lambda handle: None)
+        clock.loop.set_exception_handler(lambda loop, context: escaped.append(context))
+        await runner.send(Started("w"))
+        await runner.aclose()
+        await clock.advance(5_000)
+        assert runner.steps == 1
+
+    with virtual_time() as clock:
+        clock.run(main(clock))
+    assert escaped == []
+
+
+def test_timers_that_do_not_run_are_neither_paused_nor_resumed(virtual_clock: VirtualClock) -> None:
+    timers = Timers(virtual_clock.loop, {Timer.DEADLINE: 5_000}, lambda timer: None)
+    timers.perform(PauseTimer(Timer.DEADLINE))
+    timers.perform(ResumeTimer(Timer.DEADLINE))
+    timers.perform(StopTimer(Timer.DEADLINE))
+    assert (timers.due_ms(), timers.held_ms()) == ({}, {})
+    timers.perform(StartTimer(Timer.DEADLINE))
+    virtual_clock.run(virtual_clock.advance(1_000))
+    timers.perform(PauseTimer(Timer.DEADLINE))
+    timers.perform(PauseTimer(Timer.DEADLINE))
+    assert (timers.due_ms(), timers.held_ms()) == ({}, {Timer.DEADLINE: 4_000})
+    timers.perform(ResumeTimer(Timer.DEADLINE))
+    timers.perform(ResumeTimer(Timer.DEADLINE))
+    assert (timers.due_ms(), timers.held_ms()) == ({Timer.DEADLINE: 5_000}, {})
+    timers.perform(PauseTimer(Timer.DEADLINE))
+    timers.perform(StartTimer(Timer.DEADLINE))
+    assert (timers.due_ms(), timers.held_ms()) == ({Timer.DEADLINE: 6_000}, {})
+    timers.clear()
+
+
+def test_on_the_real_clock_a_reply_is_held_and_then_released() -> None:
+    """The same code on asyncio's own loop, a minute scaled to 40 ms."""
+
+    async def main() -> None:
+        released = asyncio.Event()
+
+        class Handlers(Silent):
+            def release(self, effect: object) -> None:
+                released.set()
+
+        async with reply_runner(Handlers(), durations_ms={ReplyTimer.SETTLE: 40}) as reply:
+            for event in (PhaseEntered(ReplyPhase.RUNNING), BackendAttached("b"), AbortRequested(AbortReason.USER)):
+                await reply.send(event)
+            started = asyncio.get_running_loop().time()
+            assert not released.is_set()
+            await asyncio.wait_for(released.wait(), 5)
+            assert asyncio.get_running_loop().time() - started >= 0.039
+            assert reply.state.result is Result.ABORTED_BY_USER
+
+    asyncio.run(main())
+
+
+class Silent:
+    """Performs every effect of a reply by doing nothing."""
+
+    def nothing(self, effect: object) -> None: ...
+
+    detach_upstream = abort_signal = cancel_backend = release = stamp_activity = nothing
+    deliver_steer = rotate_session = move_to_key = settle_owner = nothing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 
 import pytest
 from shell_toys import (
@@ -17,40 +17,20 @@ from shell_toys import (
     Fetch,
     Finished,
     Job,
+    JobRunner,
     Notify,
     Phase,
     Recorder,
     Renewed,
     Resumed,
     Started,
+    leftovers,
+    on_virtual_time,
+    until_cancelled,
 )
 
 from turnproof.machines.kernel import Ignored, Refused, Taken
-from turnproof.shell import Failure, Performed, Runner, RunnerClosed, TraceStep, VirtualClock, virtual_time
-
-JobRunner = Runner[Job, Event, Effect]
-Main = Callable[[VirtualClock], Coroutine[object, object, None]]
-
-
-def on_virtual_time(test: Main) -> Callable[[], None]:
-    """Run a coroutine function as a test, on a clock that starts at 0."""
-
-    def run() -> None:
-        with virtual_time() as clock:
-            clock.run(test(clock))
-
-    run.__name__, run.__doc__ = test.__name__, test.__doc__
-    return run
-
-
-def leftovers() -> set[asyncio.Task[object]]:
-    """Every task but the test's own."""
-    return {task for task in asyncio.all_tasks() if task is not asyncio.current_task()}
-
-
-async def until_cancelled() -> None:
-    await asyncio.get_running_loop().create_future()
-
+from turnproof.shell import Failure, Performed, Runner, TraceStep, VirtualClock, virtual_time
 
 # ── answers ──
 
@@ -114,6 +94,19 @@ async def test_a_handler_that_hangs_delays_neither_release_nor_timer(clock: Virt
         await clock.advance(5_000 + 2_000)
         assert recorder.seen == [Fetch("w"), Notify(0), Cancel("w"), Clean(), Clean()]
         assert runner.state.collected
+
+
+@on_virtual_time
+async def test_a_handler_may_wait_until_the_others_are_over(clock: VirtualClock) -> None:
+    async def wait() -> None:
+        await runner.idle()
+        recorder.seen.append(clock.now_ms)
+
+    recorder = Recorder(lambda effect: wait() if isinstance(effect, Fetch) else asyncio.sleep(3))
+    runner: JobRunner = Runner(MACHINE, recorder)
+    await runner.send(Started("w"))
+    await clock.advance(4_000)
+    assert recorder.seen == [Fetch("w"), Notify(0), 3_000]
 
 
 @on_virtual_time
@@ -223,6 +216,19 @@ async def test_a_handler_that_raises_late_is_reported_too(clock: VirtualClock) -
 
 
 @on_virtual_time
+async def test_a_plain_handler_that_raises_a_cancellation_cancels_nobody(clock: VirtualClock) -> None:
+    def during(effect: object) -> None:
+        if isinstance(effect, Fetch):
+            raise asyncio.CancelledError
+
+    failures: list[Failure] = []
+    recorder = Recorder(during)
+    assert isinstance(await Runner(MACHINE, recorder, on_error=failures.append).send(Started("w")), Taken)
+    assert recorder.seen == [Fetch("w"), Notify(0)]
+    assert [(f.effect, type(f.error)) for f in failures] == [(Fetch("w"), asyncio.CancelledError)]
+
+
+@on_virtual_time
 async def test_a_handler_cancelled_by_somebody_else_is_reported(clock: VirtualClock) -> None:
     failures: list[Failure] = []
     runner = Runner(MACHINE, Recorder(lambda e: until_cancelled() if isinstance(e, Fetch) else None), on_error=failures.append)
@@ -299,6 +305,7 @@ def test_cancelling_the_caller_loses_no_effect_and_no_timer(turns: int) -> None:
             await asyncio.sleep(1)
 
         recorder = Recorder(lambda e: slow())
+        clock.loop.set_exception_handler(lambda loop, context: escaped.append(context))
         runner = Runner(MACHINE, recorder)
         caller = asyncio.create_task(runner.send(Started("w")))
         for _ in range(turns):
@@ -311,7 +318,9 @@ def test_cancelling_the_caller_loses_no_effect_and_no_timer(turns: int) -> None:
         assert list(runner.due_ms().values()) == ([5_000] if began else [])
         await runner.idle()
         assert clock.now_ms == (1_000 if began else 0)
+        assert escaped == []
 
+    escaped: list[dict[str, object]] = []
     with virtual_time() as clock:
         clock.run(main(clock))
 
@@ -351,116 +360,6 @@ async def test_a_trace_hook_that_raises_is_reported_and_stops_nothing(clock: Vir
     await Runner(MACHINE, recorder, trace=hook, on_error=failures.append).send(Started("w"))
     assert recorder.seen == [Fetch("w"), Notify(0)]
     assert [(f.effect, str(f.error)) for f in failures] == [(None, "disk full")]
-
-
-# ── closing ──
-
-
-@on_virtual_time
-async def test_closing_releases_every_timer_and_task(clock: VirtualClock) -> None:
-    async with Runner(MACHINE, Recorder(lambda e: until_cancelled())) as runner:
-        await runner.send(Started("w"))
-        assert len(leftovers()) == 2
-        assert clock.scheduled_ms() == [5_000]
-    assert leftovers() == set()
-    assert clock.scheduled_ms() == []
-    assert runner.closed
-    with pytest.raises(RunnerClosed, match=r"job '' is closed: Collected came too late"):
-        await runner.send(Collected())
-    await runner.aclose()
-
-
-@on_virtual_time
-async def test_closing_still_starts_the_effects_of_steps_already_answered(clock: VirtualClock) -> None:
-    recorder = Recorder(lambda e: until_cancelled())
-    runner = Runner(MACHINE, recorder)
-    runner.post(Started("w"))
-    runner.post(Renewed(0))
-    await runner.aclose()
-    assert recorder.seen == [Fetch("w"), Notify(0), Notify(1)]
-    assert leftovers() == set()
-
-
-@on_virtual_time
-async def test_a_handler_may_close_its_own_runner(clock: VirtualClock) -> None:
-    ended: list[str] = []
-
-    async def close() -> None:
-        await runner.aclose()
-        ended.append("closed")
-
-    failures: list[Failure] = []
-    recorder = Recorder(lambda e: close() if isinstance(e, Fetch) else until_cancelled())
-    runner: JobRunner = Runner(MACHINE, recorder, on_error=failures.append)
-    await runner.send(Started("w"))
-    await clock.settle()
-    assert ended == ["closed"]
-    assert leftovers() == set()
-    assert failures == []
-
-
-@on_virtual_time
-async def test_what_a_handler_says_while_the_runner_closes_is_no_failure(clock: VirtualClock) -> None:
-    async def report_the_end() -> None:
-        try:
-            await until_cancelled()
-        finally:
-            runner.post(Finished("w"))
-
-    failures: list[Failure] = []
-    runner: JobRunner = Runner(MACHINE, Recorder(lambda e: report_the_end()), on_error=failures.append)
-    await runner.send(Started("w"))
-    await runner.aclose()
-    assert failures == []
-    assert runner.state.phase is Phase.BUSY
-
-
-@on_virtual_time
-async def test_a_handler_that_ignores_its_cancellation_is_reported_and_not_waited_for(clock: VirtualClock) -> None:
-    async def stubborn() -> None:
-        try:
-            await until_cancelled()
-        except asyncio.CancelledError:
-            await asyncio.sleep(60)
-
-    failures: list[Failure] = []
-    runner = Runner(MACHINE, Recorder(lambda e: stubborn() if isinstance(e, Fetch) else None), key="k", on_error=failures.append)
-    await runner.send(Started("w"))
-    await runner.aclose(grace_ms=100)
-    assert clock.now_ms == 100
-    assert [str(f.error) for f in failures] == ["job k: handler of Fetch(worker='w') ignored its cancellation for 100 ms"]
-    await clock.advance(60_000)
-
-
-@on_virtual_time
-async def test_cancelling_whoever_closes_does_not_stop_the_closing(clock: VirtualClock) -> None:
-    runner = Runner(MACHINE, Recorder(lambda e: until_cancelled()))
-    await runner.send(Started("w"))
-    closer = asyncio.create_task(runner.aclose())
-    await asyncio.sleep(0)
-    closer.cancel()
-    await clock.settle()
-    assert closer.cancelled()
-    assert leftovers() == set()
-
-
-# ── where it lives ──
-
-
-def test_a_runner_is_built_inside_a_running_loop() -> None:
-    with pytest.raises(RuntimeError, match="job: build the runner inside a coroutine"):
-        Runner(MACHINE, Recorder())
-
-
-def test_an_event_from_another_thread_is_refused_with_what_to_write() -> None:
-    async def build() -> JobRunner:
-        return Runner(MACHINE, Recorder(), key="k")
-
-    with virtual_time() as clock:
-        runner = clock.run(build())
-        with pytest.raises(RuntimeError, match=r"write loop.call_soon_threadsafe\(runner.post, Started\(\.\.\.\)\)"):
-            runner.post(Started("w"))
-        assert runner.steps == 0
 
 
 def handlers(seen: list[str]) -> dict[type, Callable[[object], Awaitable[None] | None]]:

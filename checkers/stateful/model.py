@@ -127,3 +127,29 @@ class Model:
                 self.held[timer] = self.armed.pop(timer) - now_ms
         elif timer in self.held:
             self.armed[timer] = now_ms + self.held.pop(timer)
+
+
+# ── in messages ──
+
+
+def same(one: AnyAnswer, other: AnyAnswer) -> bool:
+    """Whether two answers are of one row and say the same; two refusals of different rows are not the same."""
+    return one.row is other.row and one == other
+
+
+def told(answer: AnyAnswer) -> str:
+    """An answer in a message."""
+    if isinstance(answer, Taken):
+        return f"taken by row {answer.row.name} with {', '.join(str(e) for e in answer.effects) or 'no effect'}, now {answer.state}"
+    return f"{type(answer).__name__.lower()} by row {answer.row.name}: {answer.why}"
+
+
+def running(timers: tuple[set[Enum], set[Enum]]) -> str:
+    """Timers that run and that are held, in a message."""
+    run, held = (", ".join(sorted(timer.name.lower() for timer in some)) or "none" for some in timers)
+    return f"{run} run and {held} are held"
+
+
+def dues(timers: Mapping[Enum, int]) -> str:
+    """Timers with their milliseconds in a message."""
+    return ", ".join(f"{timer.name.lower()} at {ms}" for timer, ms in timers.items()) or "none"

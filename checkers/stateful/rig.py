@@ -30,8 +30,8 @@ from turnproof.checkers.stateful.actions import (
     Plan,
     Send,
 )
-from turnproof.checkers.stateful.model import AnyAnswer, Complaint, Judge, Model
-from turnproof.machines.kernel import TIMER_EFFECTS, Taken
+from turnproof.checkers.stateful.model import AnyAnswer, Complaint, Judge, Model, dues, running, same, told
+from turnproof.machines.kernel import TIMER_EFFECTS
 from turnproof.shell import Failure, Runner, RunnerClosed, TraceStep, VirtualClock
 from turnproof.specs.language import Spec
 
@@ -91,6 +91,7 @@ class Rig:
         self.clock = VirtualClock(start_ms=START_MS, turns_max=TURNS_MAX, jumps_max=JUMPS_MAX)
         self.script: list[Action] = []
         self.complaint: Complaint | None = None
+        self.clock.loop.set_exception_handler(self._escaped)
         self.clock.run(self._begin())
 
     def play(self, *actions: Action) -> None:
@@ -262,6 +263,9 @@ class Rig:
         else:
             self._complain(f"on_error was told {failure.error!r} of {failure.effect}, which was told before or never happened")
 
+    def _escaped(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        self._complain(f"an exception escaped to the event loop: {context.get('exception', context.get('message'))!r}")
+
     # ── handlers ──
 
     def _perform(self, effect: object) -> Coroutine[Any, Any, None] | None:
@@ -371,29 +375,6 @@ class Rig:
         self.tally.closes += 1
         if self.complaint is None:
             await self._begin()
-
-
-def same(one: AnyAnswer, other: AnyAnswer) -> bool:
-    """Whether two answers are of one row and say the same; two refusals of different rows are not the same."""
-    return one.row is other.row and one == other
-
-
-def told(answer: AnyAnswer) -> str:
-    """An answer in a message."""
-    if isinstance(answer, Taken):
-        return f"taken by row {answer.row.name} with {', '.join(str(e) for e in answer.effects) or 'no effect'}, now {answer.state}"
-    return f"{type(answer).__name__.lower()} by row {answer.row.name}: {answer.why}"
-
-
-def running(timers: tuple[set[Enum], set[Enum]]) -> str:
-    """Timers that run and that are held, in a message."""
-    run, held = (", ".join(sorted(timer.name.lower() for timer in some)) or "none" for some in timers)
-    return f"{run} run and {held} are held"
-
-
-def dues(timers: Any) -> str:
-    """Timers with their milliseconds in a message."""
-    return ", ".join(f"{timer.name.lower()} at {ms}" for timer, ms in timers.items()) or "none"
 
 
 def play(spec: Spec, script: Sequence[Action], *, runner: MakeRunner = Runner, judge: Judge | None = None) -> None:
