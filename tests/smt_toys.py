@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from enum import Enum
-from pathlib import Path
 from typing import Annotated, Any, get_args
 
 from attrs import evolve, frozen
+from toys import LOCK_SPEC
 
 from turnproof.checkers.graph import Graph, explore
-from turnproof.checkers.smt import prove
+from turnproof.checkers.smt import certificate, prove
 from turnproof.checkers.smt.grid import Grid
-from turnproof.checkers.smt.pieces import Table
+from turnproof.checkers.smt.pieces import Certificate, Claim, Conjunct, Table
 from turnproof.checkers.smt.search import answers
 from turnproof.checkers.smt.translate import Symbolic
 from turnproof.machines.kernel import Counter, Machine, Opaque, Range, Row, StartTimer, latest, symbol
@@ -171,6 +172,22 @@ def found(spec: Spec) -> dict[str, Any]:
     return result
 
 
-def nowhere(tmp_path: Path) -> Path:
-    """A path for a certificate."""
-    return tmp_path / "proof.json"
+def made(spec: Spec) -> Certificate:
+    """The certificate of everything the search shows."""
+    _, symbolic, _, table = setting(spec)
+    result = found(spec)
+    wanted, _ = prove.statements(symbolic, spec)
+    claims = [
+        Claim(w.name, "step" if w.origin == "step" else "always", (), tuple(w.reads), w.smt, k=result["k"].get(w.name, 1))
+        for w in wanted
+        if w.origin in ("step", "property")
+    ]
+    return certificate.make(table, [conjunct(c) for c in result["invariant"]], claims, {}, {"z3": "test"})
+
+
+def conjunct(piece: dict[str, Any]) -> Conjunct:
+    """A conjunct as the search gives it."""
+    return Conjunct(piece["name"], piece["origin"], tuple(piece["reads"]), piece["smt"])
+
+
+LOCKED = functools.cache(lambda: made(LOCK_SPEC))

@@ -23,6 +23,7 @@ SECONDS = 120.0
 QUERY_MS = 5_000
 """Time for one query."""
 FEW = 3
+NOT_RECHECKED = "proved by z3 only, not re-checked"
 SOLVERS = ("z3", "cvc5")
 
 
@@ -40,7 +41,10 @@ class Run:
 
 
 def recheck(path: Path, *, progress: Progress | None = None, seconds: float = SECONDS) -> list[Verdict]:
-    """One verdict a solver, and one for what they say together. Raises :class:`.certificate.CertificateError` for a bad file."""
+    """A verdict for each solver, for their agreement, and for what the certificate claims.
+
+    Raises :class:`.certificate.CertificateError`, one line, for a file that is no whole certificate.
+    """
     certificate = certificates.read(path)
     return verdicts(certificate, run(certificate, progress or SILENT, seconds=seconds), path)
 
@@ -77,9 +81,9 @@ def _z3_version() -> str:
 
 
 def verdicts(certificate: Certificate, runs: list[Run], path: Path) -> list[Verdict]:
-    """A verdict for each solver, and one for their agreement."""
-    made = [_of_solver(certificate, run, path) for run in runs]
-    return [*made, _together(certificate, runs)]
+    """A verdict for each solver, for their agreement, and for the claims."""
+    made = [*(_of_solver(certificate, run, path) for run in runs), _together(certificate, runs)]
+    return [*made, _claims(certificate, runs, made)]
 
 
 def _verdict(certificate: Certificate, check: str, outcome: Outcome, how: str, detail: str = "", seconds: float = 0.0) -> Verdict:
@@ -93,7 +97,7 @@ def _of_solver(certificate: Certificate, run: Run, path: Path) -> Verdict:
     total = sum(len(group.queries) for group in certificate.groups)
     how = f"{run.solver} {run.version}, a fresh process, {len(run.answers):,} of {total:,} queries from {path.name}"
     if not run.ran:
-        return _verdict(certificate, check, Outcome.UNDETERMINED, "proved by z3 only, not re-checked", run.why)
+        return _verdict(certificate, check, Outcome.UNDETERMINED, NOT_RECHECKED, run.why)
     wrong = [(name, expected, answer) for name, expected, answer, _ in lines(certificate, run) if answer != expected]
     refuted = [w for w in wrong if w[2] in ("sat", "unsat")]
     if refuted:
@@ -132,6 +136,21 @@ def _together(certificate: Certificate, runs: list[Run]) -> Verdict:
     if len(both) < total:
         return _verdict(certificate, check, Outcome.UNDETERMINED, f"compared ({len(both):,} of {total:,} queries)", first.why or second.why)
     return _verdict(certificate, check, Outcome.HOLDS, f"compared ({len(both):,} queries)")
+
+
+def _claims(certificate: Certificate, runs: list[Run], made: list[Verdict]) -> Verdict:
+    """What a person takes away from a re-checked file: how many properties it proves, and what it leaves open."""
+    check = "the certificate proves what it claims"
+    outcomes = {verdict.outcome for verdict in made}
+    worst = Outcome.VIOLATED if Outcome.VIOLATED in outcomes else Outcome.UNDETERMINED
+    if outcomes != {Outcome.HOLDS}:
+        everywhere = all(run.ran for run in runs)
+        detail = "; ".join(f"{v.check}: {v.outcome.value}" for v in made if v.outcome is not Outcome.HOLDS)
+        return _verdict(certificate, check, worst, "not proved" if everywhere else NOT_RECHECKED, detail)
+    by = " and ".join(f"{run.solver} {run.version}" for run in runs)
+    size = f"{len(certificate.claims)} properties of {certificate.table.machine}, an invariant of {len(certificate.invariant)} conjuncts"
+    left = f"; not among them: {'; '.join(certificate.unproved)}" if certificate.unproved else ""
+    return _verdict(certificate, check, Outcome.HOLDS, f"proved (any length of run, any count; re-checked by {by}): {size}{left}")
 
 
 def lines(certificate: Certificate, run: Run) -> Iterator[tuple[str, str, str, float]]:

@@ -33,6 +33,8 @@ from turnproof.checkers.smt.z3api import Context, Expr, Solver
 
 MOST_MINED = 400
 """Conjuncts mined in one search; a machine that needs more needs a lemma of its author."""
+MOST_WRONG = 60
+"""Guesses that may die before the search stops guessing: what the graph suggests is then true only within its bounds."""
 SAY_EVERY = 50
 
 
@@ -80,7 +82,7 @@ class Search:
         self.read: dict[tuple[str, str], Expr] = {}
         self.statements: list[Statement] = []
         self.mined: dict[str, int] = {}
-        self.tries = 0
+        self.wrong = 0
         self.asked = 0
         self.undecided: list[str] = []
         self.assumptions = [self.term("true" if f["domain"] is None else f["domain"]) for f in self.table["fields"]] + [
@@ -225,7 +227,7 @@ class Search:
 
     def rule_out(self, step: Mapping[str, Any], row: RowTerms, after: Expr, todo: deque[tuple[int, str]]) -> bool:
         """Add a conjunct that the state before the step violates; False if there is none."""
-        if len(self.mined) >= MOST_MINED:
+        if len(self.mined) >= MOST_MINED or self.wrong >= MOST_WRONG:
             return False
         for candidate in self.oracle.candidates(step["before"], self.lift(step, row, after)):
             known = self.mined.get(candidate.smt)
@@ -259,6 +261,7 @@ class Search:
     def die(self, number: int, step: dict[str, Any], todo: deque[tuple[int, str]]) -> None:
         """The statement cannot be shown; what stood on it is asked again."""
         self.statements[number].failed = step
+        self.wrong += self.statements[number].origin == "mined"
         for other, statement in enumerate(self.statements):
             for row, core in list(statement.stands_on.items()):
                 if number in core and statement.failed is None:
