@@ -104,10 +104,7 @@ class Judge:
     def _broken_state(self, bad: Array, prop: Property, all_routes: bool) -> Violation | None:
         if not bad.any():
             return None
-        explored = self.graph.explored
-        breaking = np.zeros(self.graph.row.shape, dtype=np.bool_)
-        np.logical_and(bad[self.graph.successor], ~bad[:explored], out=breaking)
-        breaking &= self.graph.row >= 0
+        breaking = bad[self.graph.successor] & (self.graph.row >= 0)
         lines = [[]] if bad[0] else self.first_runs(breaking, all_rows=False)
         return self._told(lines, prop, all_routes, int(bad.sum()), "states")
 

@@ -34,17 +34,12 @@ def why_vacuous(judge: Judge, prop: Property) -> str:
 
 def _antecedents(judge: Judge, prop: Always | Step) -> Iterator[str]:
     where = f"property {prop.name!r}"
-    before: Formula | None = None
-    for part in conjuncts(_bare(formula(prop.holds, where))):
-        bare = _bare(part)
-        if bare.op == "implies":
-            antecedent = cast(Formula, bare.args[0])
-            # A conjunct may be readable only where those before it hold; here they hold everywhere.
-            node = antecedent if before is None else Formula("and", (before, antecedent))
+    for part in map(_bare, conjuncts(_bare(formula(prop.holds, where)))):
+        if part.op == "implies":
+            antecedent = part.args[0]
             evaluate = judge.evaluation.states_where if isinstance(prop, Always) else judge.evaluation.steps_where
-            if not evaluate(node, where).any():
+            if not evaluate(antecedent, where).any():
                 yield f"vacuous: the antecedent `{show(antecedent)}` is never reached"
-        before = part if before is None else Formula("and", (before, part))
 
 
 def _bare(node: Formula) -> Formula:

@@ -76,6 +76,7 @@ LOCK_STEPS = (
     on(toys.Acquired) & (acquired.by == lock.owner),
     implies(on(toys.Acquired), count(toys.Granted, to=acquired.by, again=lock.owner == acquired.by) == 1),
     count(toys.Granted, to="a") >= 1,
+    count(toys.Granted, to=lock.owner) == 1,
     emits(toys.Granted, again=False) & (toys.then_lock.owner != lock.owner),
     on(toys.Freed) & (toys.freed.by != lock.owner) & refused(),
 )

@@ -14,7 +14,7 @@ from turnproof.checkers.evaluation import Evaluation
 from turnproof.checkers.explicit import check, check_requirements, check_variants, cut_short, judge_property
 from turnproof.checkers.graph import LimitReached, explore
 from turnproof.checkers.judge import Judge
-from turnproof.checkers.replay import InternalError
+from turnproof.checkers.replay import InternalError, Run
 from turnproof.checkers.verdict import Outcome, Verdict, exit_status
 from turnproof.machines.kernel import StartTimer, TableError, Taken, implies, not_, symbol
 from turnproof.specs.language import (
@@ -252,7 +252,13 @@ def test_history_may_look_at_states_events_and_answers() -> None:
     story = Judge(explore(spec)).witness(both)
     assert story is not None
     assert {step.event for step in story.steps} == {"CoinInserted(good=no)", "ClosingExpired"}
-    assert explore(spec).explored == 4 * 4
+    graph = explore(spec)
+    assert graph.explored == 4 * 4
+    for node in range(graph.explored):
+        run = Run(spec)
+        for _, event in graph.path(node):
+            run.send(graph.events[event])
+        assert (run.state, run.pasts) == (graph.states[node], graph.pasts[node])
 
 
 # ── requirements and variants ──
@@ -296,6 +302,11 @@ def test_a_variant_found_far_from_where_it_was_expected() -> None:
     spec = attrs.evolve(GATE_SPEC, variants=(Variant(machine=slow, about="", violates={"an open gate has its timer armed": 1}),))
     (verdict,) = check_variants(spec)
     assert verdict.detail.startswith("it is broken in 3 events at the shortest, not in 1")
+
+
+def test_a_variant_that_should_break_nothing_is_refused() -> None:
+    with pytest.raises(TableError, match="variant gate_for_free violates nothing: name the property it breaks"):
+        check_variants(with_variant())
 
 
 def test_a_variant_of_an_unknown_property_is_refused() -> None:

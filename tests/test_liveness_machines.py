@@ -212,6 +212,16 @@ def test_a_lasso_is_checked_again_by_playing_it() -> None:
     assert not run.breaks(prop, loop_from=6), "it has grown to three"
 
 
+def test_a_loop_that_keeps_its_promise_before_it_makes_it_breaks_nothing() -> None:
+    """Within the loop the promise is made after it was last kept; once more round, it is kept again."""
+    prop = LeadsTo("two shrinks", ring.x == 2, ring.x == 1, requirements=())
+    run = Run(spec_of(RING, prop))
+    for event in (Grown(1), Grown(1), Reset(), Grown(1)):
+        run.send(event)
+    assert not run.breaks(prop, loop_from=3)
+    assert run.breaks(prop, loop_from=5), "it may stop at two"
+
+
 @pytest.mark.parametrize("prop", [p for p in toys.GATE_SPEC.properties if isinstance(p, LeadsTo)], ids=lambda p: p.name)
 def test_the_gate_needs_strong_fairness(prop: LeadsTo) -> None:
     assert verdict(prop, toys.GATE).outcome is Outcome.HOLDS
