@@ -59,6 +59,8 @@ class EngineEntry:
     about: str
     needs: Callable[[Spec], str] = lambda spec: ""
     """Why it cannot run on this specification or in this place; empty if it can."""
+    reads_graph: bool = True
+    """Whether it needs the explored graph of the machine."""
     run_system: RunSystem | None = None
     """The same for a system of machines; None where there is no such engine."""
 
@@ -107,6 +109,20 @@ def _diagram(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[V
     return draw.stale(spec, graph, diagrams_path() or Path("diagrams"))
 
 
+def _traces(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
+    from turnproof.checkers import traces
+
+    root = project_root() or Path()
+    reports = [traces.replay(spec, root / path, variant=design, progress=progress) for path, design in spec.recordings.items()]
+    return [verdict for report in reports for verdict in report.verdicts]
+
+
+def _no_recordings(spec: Spec) -> str:
+    if not spec.recordings:
+        return "the specification names no recording"
+    return "" if project_root() is not None else "installed without recordings"
+
+
 def _system_explicit(spec: SystemSpec, plan: Plan, progress: Progress) -> Findings:
     from turnproof.checkers.network import explicit
 
@@ -142,9 +158,17 @@ ENGINES: Mapping[str, EngineEntry] = {
         run_system=_system_explicit,
     ),
     "variants": EngineEntry(
-        _variants, Engine.EXPLICIT, "every historic variant violates what it must, at its recorded length", _no_variants
+        _variants,
+        Engine.EXPLICIT,
+        "every historic variant violates what it must, at its recorded length",
+        _no_variants,
+        reads_graph=False,
+        run_system=_system_variants,
     ),
-    "stateful": EngineEntry(_stateful, Engine.STATEFUL, "random runs of the real shell under a virtual clock"),
+    "stateful": EngineEntry(_stateful, Engine.STATEFUL, "random runs of the real shell under a virtual clock", reads_graph=False),
+    "traces": EngineEntry(
+        _traces, Engine.TRACES, "recordings of real programs are explained to the last call", _no_recordings, reads_graph=False
+    ),
     "diagram": EngineEntry(_diagram, Engine.DIAGRAM, "the committed pictures and tables are those of the table", _no_checkout),
     "golden": EngineEntry(_golden, Engine.GOLDEN, "states, transitions and depth are those of the manifest"),
 }

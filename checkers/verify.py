@@ -86,17 +86,20 @@ class _Subject:
         self.waiting: set[str] = set()
 
     def explore(self, progress: Progress) -> None:
-        """Explore a machine, whose graph several engines read, and settle which engines can run at all."""
-        if isinstance(self.spec, Spec):
-            self._explore(self.spec, progress)
+        """Settle which engines run, and explore a machine if one of them reads its graph."""
         for name, entry in ENGINES.items():
-            why = "the graph is not complete" if isinstance(self.spec, Spec) and self.graph is None else ""
             asked = self.plan.left_out.get(name, "") or ("" if self.plan.wanted(name) else "not asked for")
-            why = asked or entry.cannot(self.spec) or why
+            why = asked or entry.cannot(self.spec)
             if why:
                 self.not_run[name] = why
             else:
                 self.waiting.add(name)
+        readers = [name for name in self.waiting if ENGINES[name].reads_graph]
+        if isinstance(self.spec, Spec) and readers:
+            self._explore(self.spec, progress)
+            if self.graph is None:
+                self.not_run |= dict.fromkeys(readers, "the graph is not complete")
+                self.waiting.difference_update(readers)
 
     def _explore(self, spec: Spec, progress: Progress) -> None:
         mistakes: list[TableError] = []

@@ -293,6 +293,8 @@ class Spec:
     """Timer -> ids of the requirements that its discipline (armed where the state says so, never twice) discharges."""
     actors: Mapping[type, str] = attrs.field(factory=dict)
     """Event class -> who sends it, for stories. A timer sends its expiry; whatever is not named comes from the environment."""
+    recordings: Mapping[str, str] = attrs.field(factory=dict)
+    """Recording of a real program, as a path from the root of the checkout -> the machine or variant that explains all of it."""
 
     def __attrs_post_init__(self) -> None:
         seen: set[str] = set()
@@ -305,6 +307,10 @@ class Spec:
                     raise TableError(f"property {prop.name!r} names {rid}, which is no requirement of this specification")
             if isinstance(prop, (Always, Step, Sometimes, EventuallyAlways)):
                 formula(prop.holds, f"property {prop.name!r}")
+        designs = [self.machine.name, *(variant.machine.name for variant in self.variants)]
+        for path, design in self.recordings.items():
+            if design not in designs:
+                raise TableError(f"recording {path!r} is said to be explained by {design!r}; there are: {', '.join(designs)}")
         if not self.properties:
             raise TableError(f"the specification of {self.machine.name} checks nothing: it has no property")
 

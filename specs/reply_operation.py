@@ -326,6 +326,7 @@ def _spec() -> Spec:
         discipline={Timer.SETTLE: ("R-REPLY-5",), Timer.LEASE: ("R-REPLY-18",), Timer.WINDOW: ("R-REPLY-15",)},
         tokens=2,
         counter=2,
+        recordings={"tests/data/openclaw/reply-operation.jsonl.gz": "openclaw_2026_9_6"},
     )
 
 

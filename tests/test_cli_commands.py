@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import json
 import os
 import re
@@ -26,7 +24,6 @@ from turnproof.checkers.report import schema
 from turnproof.checkers.verdict import Verdict
 from turnproof.cli import STATUS, main, verify
 from turnproof.cli.commands import root
-from turnproof.cli.files import Output, readable
 from turnproof.cli.misuse import Misuse
 from turnproof.machines.kernel import TableError
 from turnproof.specs import catalog
@@ -305,93 +302,6 @@ def test_certificates_go_where_they_are_asked_to(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verify, "project_root", lambda: None)
         assert verify.certificates([SPEC], None) == [None]
-
-
-# ── outputs ──
-
-
-def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
-    file = tmp_path / "r.json"
-    file.write_text("old")
-    file.chmod(0o640)
-    Output(file, "--json").write("new")
-    assert (file.read_text(), file.stat().st_mode & 0o777) == ("new", 0o640)
-    assert list(tmp_path.iterdir()) == [file]
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "r.json"
-    file.write_text("old")
-
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(Misuse, match="no space left on device"):
-        Output(file, "--json").write("new")
-    assert (file.read_text(), list(tmp_path.iterdir())) == ("old", [file])
-
-
-def test_a_link_is_followed_and_a_device_is_never_replaced(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    Output(tmp_path / "link", "--json").write("text")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "real").read_text() == "text"
-    null = Output(Path(os.devnull), "--json")
-    null.check()
-    null.write("text")
-    assert Path(os.devnull).is_char_device()
-
-
-# ── inputs ──
-
-
-def broken_gzip(text: bytes) -> bytes:
-    return gzip.compress(text)[:-9]
-
-
-FILES: Mapping[str, tuple[bytes, str]] = {
-    "empty": (b"", "is empty, expected a log (JSON lines)"),
-    "blank": (b" \n\n", "holds only white space, expected a log (JSON lines)"),
-    "binary": (b'{"a": 1}\n\x00\x01', "is not text (a NUL byte at offset 9), expected a log (JSON lines)"),
-    "log.gz": (broken_gzip(b'{"a": 1}\n' * 1000), "the gzip data is broken ("),
-    "packed": (gzip.compress(b"")[:4], "the gzip data is broken ("),
-    "crc.gz": (gzip.compress(b"{}\n")[:-8] + b"\0" * 8, "the gzip data is broken (CRC check failed"),
-    "named.gz": (b"{}\n", "is named .gz but is not gzip data"),
-    "hollow.gz": (gzip.compress(b""), "holds only white space"),
-    "inner.gz": (gzip.compress(b"\0"), "is not text (a NUL byte at offset 0)"),
-    "log.bz2": (bz2.compress(b"{}"), "is packed with bzip2, which is not read; expected a log (JSON lines), plain or gzip"),
-}
-
-
-@pytest.mark.usefixtures("doors")
-@pytest.mark.parametrize("name", FILES)
-def test_a_broken_file_gets_one_line(name: str, tmp_path: Path) -> None:
-    content, said = FILES[name]
-    (tmp_path / name).write_bytes(content)
-    line = complaint("replay", "front_door", tmp_path / name)
-    assert line.startswith(f"{tmp_path / name}: ")
-    assert said in line
-    line = complaint("recheck", tmp_path / name)
-    assert line.startswith(f"{tmp_path / name}: ")
-    assert content[:2] != b"\x1f\x8b" or "is packed with gzip, which is not read; expected a certificate (JSON), not packed" in line
-
-
-@pytest.mark.usefixtures("doors")
-@pytest.mark.parametrize("command", [["replay", "front_door"], ["recheck"]], ids=["replay", "recheck"])
-def test_a_file_that_is_none(command: list[str], tmp_path: Path) -> None:
-    (tmp_path / "recording.jsonl").write_text("{}")
-    assert f"{tmp_path}: is a directory, expected a" in complaint(*command, tmp_path)
-    line = complaint(*command, tmp_path / "recordin.jsonl")
-    assert "no such file or directory, expected a" in line
-    assert line.endswith("; did you mean recording.jsonl?")
-    assert "file name too long" in complaint(*command, tmp_path / ("x" * 300))
-
-
-def test_a_good_file_plain_or_packed(tmp_path: Path) -> None:
-    for name, content in (("a", b"{}\n"), ("b.gz", gzip.compress(b"{}\n")), ("c", gzip.compress(b"{}\n"))):
-        (tmp_path / name).write_bytes(content)
-        assert readable(tmp_path / name, "a log", packed=True) == tmp_path / name
 
 
 # ── colours ──

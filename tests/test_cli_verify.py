@@ -352,7 +352,7 @@ def test_without_fork_the_results_are_the_same(use: Use, monkeypatch: pytest.Mon
 
 
 def test_every_engine_has_a_name_and_a_sentence() -> None:
-    assert list(engines.ENGINES) == ["symbolic", "explicit", "variants", "stateful", "diagram", "golden"]
+    assert list(engines.ENGINES) == ["symbolic", "explicit", "variants", "stateful", "traces", "diagram", "golden"]
     assert all(entry.about for entry in engines.ENGINES.values())
     assert set(engines.QUICK) < set(engines.ENGINES)
 

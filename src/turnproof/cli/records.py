@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from turnproof.checkers.report.paint import COLORS
 from turnproof.checkers.verdict import Outcome, Verdict, exit_status
 from turnproof.cli import names
 from turnproof.cli.app import SETTINGS, example
-from turnproof.cli.files import readable
+from turnproof.cli.files import Output, readable
 from turnproof.cli.misuse import Misuse
 from turnproof.cli.output import paint, say
 from turnproof.cli.progress import Shown
@@ -23,27 +24,51 @@ FILE = click.Path(path_type=Path)
 
 @example(
     "turnproof replay reply_operation run.jsonl",
-    "turnproof replay reply_operation recording.jsonl.gz --from openclaw",
-    "turnproof replay reply_operation recording.jsonl.gz --from openclaw --variant shipped",
+    "turnproof replay reply_operation run.jsonl.1 run.jsonl --allow lost --json result.json",
+    "turnproof replay reply_operation recording.jsonl.gz --from openclaw --variant target",
 )
 @click.command(context_settings=SETTINGS)
 @click.argument("machine")
-@click.argument("file", type=FILE)
-@click.option("--from", "source", metavar="SOURCE", help="Who wrote the file, if it is not a log of turnproof.")
-@click.option("--variant", metavar="NAME", help="Replay against this variant; without it the best-fitting one is named.")
-def replay(machine: str, file: Path, source: str | None, variant: str | None) -> int:
-    """Judge a recorded log, plain or gzip: does the machine do what the log says, and where do they part first?"""
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
+@click.option("--from", "source", metavar="SOURCE", help="What wrote the file; found out by looking if left out.")
+@click.option(
+    "--variant", metavar="NAME", help="The design to follow; if left out, the machine for a log, the best-fitting one for a recording."
+)
+@click.option("--allow", multiple=True, metavar="WHAT", help="What the log may have suffered: lost, doubled, reordered or unknown lines.")
+@click.option("--unobserved", multiple=True, metavar="EVENT", help="An event that happens without a line; may be repeated.")
+@click.option("--json", "json_", type=FILE, metavar="FILE", help="Write the result as JSON; - for standard output.")
+def replay(
+    machine: str,
+    files: Sequence[Path],
+    source: str | None,
+    variant: str | None,
+    allow: Sequence[str],
+    unobserved: Sequence[str],
+    json_: Path | None,
+) -> int:
+    """Judge a recorded log, plain or gzip: does the machine do what the log says, and where do they part first?
+
+    Several files are one rotated log.
+    """
     spec = names.one(machine)
-    readable(file, "a log (JSON lines)", packed=True)
+    events = [names.event_name(spec, name) for name in unobserved]
+    output = None if json_ is None else Output(json_, "--json")
+    if output is not None:
+        output.check()
+    for file in files:
+        readable(file, "a log (JSON lines)", packed=True)
     from turnproof.checkers import traces
 
     try:
         with Shown() as progress:
-            report = traces.replay(spec, file, source=source, variant=variant, progress=progress)
+            report = traces.replay(spec, files, source=source, variant=variant, allow=allow, unobserved=events, progress=progress)
     except (ValueError, KeyError, OSError, EOFError) as problem:
-        raise Misuse(_one_line(file, problem)) from problem
-    say(report.text().rstrip("\n"))
-    return exit_status(report.verdicts)
+        raise Misuse(_one_line(files[0], problem)) from problem
+    if output is None or not output.to_stdout:
+        say(report.text().rstrip("\n"))
+    if output is not None:
+        output.write(json.dumps(report.json(), indent=1, ensure_ascii=False) + "\n")
+    return exit_status(report.verdicts) if report.verdicts else 3
 
 
 @example("turnproof recheck build/certificates/reply_operation.json")
@@ -78,9 +103,11 @@ def verdicts_text(verdicts: Sequence[Verdict], paint: Paint) -> str:
 
 
 def _one_line(file: Path, problem: Exception) -> str:
+    """The message of an engine. Its own kinds of ``ValueError`` name their place; whatever else got out is about the file."""
     text = str(problem.args[0]) if isinstance(problem, KeyError) and problem.args else str(problem)
     text = " ".join(text.split()) or type(problem).__name__
-    return text if str(file) in text else f"{file}: {text}"
+    own = isinstance(problem, ValueError) and type(problem) is not ValueError
+    return text if own or str(file) in text else f"{file}: {text}"
 
 
 __all__ = ["recheck", "replay", "verdicts_text"]
