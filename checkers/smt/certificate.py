@@ -16,15 +16,11 @@ from typing import Any
 
 import msgspec
 
-from turnproof.checkers.smt import compose
+from turnproof.checkers.smt import CertificateError, compose
 from turnproof.checkers.smt.pieces import FORMAT, Certificate, Claim, Conjunct, Group, Table
 
 LARGEST_MB = 200
 """A larger file is not read: no certificate of the project comes near."""
-
-
-class CertificateError(ValueError):
-    """A file is no certificate, or not a whole one. The message is one line: place, what was expected, what was found."""
 
 
 def make(

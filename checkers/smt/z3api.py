@@ -316,4 +316,5 @@ class Script:
             return str(z3.Z3_eval_smtlib2_string(self.context.ref(), commands)).strip()
         except z3.Z3Exception as error:
             message = error.args[0] if error.args else error
-            raise SolverError(message.decode(errors="replace").strip() if isinstance(message, bytes) else str(message)) from None
+            text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
+            raise SolverError(" ".join(text.split())) from None
