@@ -20,5 +20,6 @@ def specifications() -> Mapping[str, Spec]:
 
 def systems() -> Mapping[str, SystemSpec]:
     """Name of the system -> its specification."""
-    made: tuple[SystemSpec, ...] = ()
-    return {spec.system.name: spec for spec in made}
+    from turnproof.specs.reply_registry import SPEC as REPLY_REGISTRY
+
+    return {spec.system.name: spec for spec in (REPLY_REGISTRY,)}

@@ -53,6 +53,7 @@ from turnproof.machines.reply_operation_words import (
     SupersedeRequested,
     Timer,
     UpstreamAborted,
+    WindowExpired,
     WorkBegan,
     WorkEnded,
 )
@@ -159,7 +160,7 @@ def _world_of(reply: Part[ReplyOperation], owner: AnyPart, attempt: AnyPart) -> 
 ELSEWHERE_OF_A_REPLY = (
     MaintenanceWaitBegan, MaintenanceWaitEnded, LaneWaitBegan, LaneWaitEnded, OwnedWaitBegan, OwnedWaitEnded, ConsentReported,
     ActivityRecorded, WorkBegan, WorkEnded, UpstreamAborted, SupersedeRequested, RecoveryRequested, BarrierSettled, Failed,
-    RetainFailureRequested, Evicted, SteerRequested, KeyChangeRequested,
+    RetainFailureRequested, Evicted, SteerRequested, KeyChangeRequested, WindowExpired,
 )  # fmt: skip
 SHELL_OF_A_REPLY = (AbortSignal, DetachUpstream, StampActivity, DeliverSteer, MoveToKey, SettleOwner)
 
