@@ -128,7 +128,7 @@ class _Subject:
     def cost(self, name: str) -> float:
         """Roughly how many seconds an engine takes, so that the longest is started first and two workers end together."""
         steps = 0 if self.graph is None else self.graph.steps
-        if isinstance(self.spec, SystemSpec):
+        if not isinstance(self.spec, Spec):
             return 20.0
         return {"symbolic": 4 + steps / 40_000, "stateful": 3.0, "variants": len(self.spec.variants) / 4}.get(name, 1 + steps / 500_000)
 
