@@ -15,7 +15,7 @@ import attrs
 from turnproof.checkers.jobs import Findings
 from turnproof.checkers.progress import Progress
 from turnproof.checkers.report.locate import project_root
-from turnproof.checkers.report.model import AnySpec, Size
+from turnproof.checkers.report.model import MACHINES_ONLY, NO_RECORDING, NO_VARIANT, AnySpec, Size
 from turnproof.checkers.verdict import Engine, Verdict
 from turnproof.specs.language import Spec
 from turnproof.specs.system import SystemSpec
@@ -69,7 +69,7 @@ class EngineEntry:
         if isinstance(spec, Spec):
             return self.needs(spec)
         if self.run_system is None:
-            return "reads single machines only"
+            return MACHINES_ONLY
         return "" if spec.variants or self.run_system is not _system_variants else NO_VARIANT
 
 
@@ -119,7 +119,7 @@ def _traces(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Ve
 
 def _no_recordings(spec: Spec) -> str:
     if not spec.recordings:
-        return "the specification names no recording"
+        return NO_RECORDING
     return "" if project_root() is not None else "installed without recordings"
 
 
@@ -134,9 +134,6 @@ def _system_variants(spec: SystemSpec, plan: Plan, progress: Progress) -> list[V
     from turnproof.checkers.network import explicit
 
     return explicit.check_variants(spec, progress=progress)
-
-
-NO_VARIANT = "the specification names no variant"
 
 
 def _no_variants(spec: Spec) -> str:

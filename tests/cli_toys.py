@@ -153,6 +153,16 @@ def run_report(*machines: MachineReport) -> RunReport:
     return RunReport(machines=machines, version="1.2.3", started="2026-01-02T03:04:05Z", seconds=4.5)
 
 
+PROVED = verdict(SPEC.properties[0].name, engine=Engine.SYMBOLIC, how="proved (any length; re-checked by z3 and cvc5)")
+RUNS = {
+    "holds": run_report(machine_report(*HOLDING, PROVED)),
+    "violated": run_report(machine_report(*HOLDING[:1], VIOLATED, UNDETERMINED, not_run={"symbolic": "--quick"})),
+    "undetermined": run_report(machine_report(*HOLDING[:2], UNDETERMINED)),
+    "two machines": run_report(machine_report(*HOLDING), machine_report(VIOLATED, size=None)),
+    "nothing": run_report(machine_report()),
+    "no machine": run_report(),
+}
+
 Run = Callable[[Progress], list[Verdict]]
 
 

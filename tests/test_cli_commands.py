@@ -221,6 +221,17 @@ def test_verify_that_does_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, v
 
 
 @pytest.mark.usefixtures("doors")
+def test_traces_of_an_earlier_run_do_not_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "other.1.itf.json").write_text("{}")
+    find(monkeypatch, (HOLDING[0], VIOLATED, HOLDING[2]))
+    run("verify", "--itf", tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+    find(monkeypatch, HOLDING)
+    run("verify", "--itf", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["other.1.itf.json"]
+
+
+@pytest.mark.usefixtures("doors")
 def test_json_on_standard_output_is_nothing_but_json() -> None:
     result = run("verify", "--json", "-")
     assert json.loads(result.stdout)["outcome"] == "holds"
@@ -275,6 +286,7 @@ def test_two_outputs_into_one_file_are_a_mistake(tmp_path: Path) -> None:
         complaint("verify", "--json", tmp_path / "r", "--sarif", tmp_path / "link")
         == f"--sarif {tmp_path}/link: --json names the same file"
     )
+    assert complaint("verify", "--json", tmp_path / "r", "--certificate", tmp_path / "r").endswith("r: --json names the same file")
     assert complaint("verify", "--json", "-", "--junit", "-") == "--junit -: --json names the same file"
 
 

@@ -14,6 +14,12 @@ from turnproof.specs.system import AnyMachine, SystemSpec
 AnySpec = Spec | SystemSpec
 """What can be verified: the specification of a machine, or of a system of machines."""
 
+NO_VARIANT = "the specification names no variant"
+NO_RECORDING = "the specification names no recording"
+MACHINES_ONLY = "reads single machines only"
+NOTHING_TO_DO = frozenset({NO_VARIANT, NO_RECORDING, MACHINES_ONLY})
+"""Why an engine has no question to answer. Whatever else keeps one from running leaves a question open."""
+
 WORST_FIRST = (Outcome.VIOLATED, Outcome.UNDETERMINED, Outcome.HOLDS)
 
 
@@ -50,6 +56,11 @@ class MachineReport:
     def name(self) -> str:
         """The name of the machine or system."""
         return name_of(self.spec)
+
+    @property
+    def left_open(self) -> tuple[str, ...]:
+        """Engines that did not run although they had something to check."""
+        return tuple(engine for engine, why in self.not_run.items() if why not in NOTHING_TO_DO)
 
     @property
     def rows(self) -> int:
@@ -151,4 +162,19 @@ def harm_of(spec: AnySpec, check: str) -> str:
     return next((p.harm for p in spec.properties if p.name == check), "")
 
 
-__all__ = ["WORST_FIRST", "AnySpec", "MachineReport", "RunReport", "Size", "counted", "harm_of", "machines_of", "name_of", "worst"]
+__all__ = [
+    "MACHINES_ONLY",
+    "NOTHING_TO_DO",
+    "NO_RECORDING",
+    "NO_VARIANT",
+    "WORST_FIRST",
+    "AnySpec",
+    "MachineReport",
+    "RunReport",
+    "Size",
+    "counted",
+    "harm_of",
+    "machines_of",
+    "name_of",
+    "worst",
+]

@@ -37,7 +37,7 @@ def summary_text(run: RunReport, paint: Paint = PLAIN) -> str:
     """The last line: how much was checked, what came out, what was left out."""
     count = counted(run.verdicts)
     machines = f"{len(run.machines)} machine{'s' * (len(run.machines) != 1)}"
-    left = sorted({engine for m in run.machines for engine in m.not_run})
+    left = sorted({engine for m in run.machines for engine in m.left_open})
     said = ", ".join(
         paint(f"{count[o]} {o.value}", COLORS[o] if count[o] else "2") for o in (Outcome.HOLDS, Outcome.VIOLATED, Outcome.UNDETERMINED)
     )

@@ -51,9 +51,10 @@ class Outputs:
         named = {"--json": self.json, "--junit": self.junit, "--sarif": self.sarif, "--pytest": self.pytest}
         return {option: Output(path, option) for option, path in named.items() if path is not None}
 
-    def check(self) -> None:
-        """Raise :class:`Misuse` if one of them cannot be written."""
-        check_outputs(list(self.files().values()))
+    def check(self, certificate: Path | None) -> None:
+        """Raise :class:`Misuse` if one of them cannot be written, or is the file of the certificate."""
+        beside = [] if certificate is None or certificate.is_dir() else [Output(certificate, "--certificate")]
+        check_outputs([*self.files().values(), *beside])
         if self.itf is not None:
             check_directory(self.itf, "--itf")
 
@@ -69,6 +70,9 @@ class Outputs:
             output.write(forms[option](run))
         if self.itf is not None:
             for machine in run.machines:
+                # Traces of an earlier run under the same names would pass for those of this one.
+                for old in self.itf.glob(f"{machine.name}.*.itf.json"):
+                    old.unlink()
                 for name, text in itf_traces(machine).items():
                     Output(self.itf / name, "--itf").write(text)
 
@@ -132,7 +136,7 @@ def verify(
     if quick and chosen:
         raise Misuse("--quick and --engine both choose engines; keep one")
     specs = names.some(machines)
-    outputs.check()
+    outputs.check(certificate)
     left_out = {name: "--quick" for name in ENGINES if quick and name not in QUICK}
     plans = [Plan(engines=chosen, certificate=c, steps=steps, seed=seed, left_out=left_out) for c in certificates(specs, certificate)]
     run = _run(specs, plans, verbose=verbose, to_stderr=outputs.take_stdout)
