@@ -134,7 +134,7 @@ def terms(grid: Grid, progress: Progress) -> Agreed:
     for number, event in enumerate(graph.events):
         progress.say("agreement: z3 terms", number, len(graph.events))
         try:
-            found = list(_event_terms(grid, number, Evaluator({**before, **grid.other_inputs(), **grid.inputs(event)})))
+            found = list(_event_terms(grid, number, Evaluator({**before, **grid.other_inputs(), **grid.inputs(event)}, nodes=grid.nodes)))
         except UnknownNode as error:
             found = [Disagreement(Z3, number, 0, "reads", "a term of known nodes", str(error))]
         differences += found[:FEW]
@@ -187,8 +187,8 @@ def _histories(grid: Grid, number: int, nodes: Array, evaluator: Evaluator) -> I
         return
     machine = {f"next.{s.name}" for s in symbolic.slots if s.name not in symbolic.history}
     words = dict(grid.words(number, machine))
-    words |= grid.counts(number, Evaluator({**evaluator.symbols, **words}))
-    reader = Evaluator({**evaluator.symbols, **words})
+    words |= grid.counts(number, Evaluator({**evaluator.symbols, **words}, nodes=grid.nodes))
+    reader = Evaluator({**evaluator.symbols, **words}, nodes=grid.nodes)
     for name, term in symbolic.history.items():
         yield from _differing(grid, number, nodes, name, reader.column(term), grid.now[name][grid.graph.successor[number][nodes]])
 

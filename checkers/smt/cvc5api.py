@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import time
+from collections.abc import Iterator, Sequence
 
 
 def version() -> str | None:
@@ -30,10 +32,21 @@ class Script:
 
     def run(self, commands: str) -> str:
         """What cvc5 prints. Raises ``RuntimeError`` for a text it cannot read."""
+        return "\n".join(said for said, _ in self.answers(commands))
+
+    def ask(self, assertions: Sequence[str]) -> Iterator[tuple[str, float]]:
+        """Whether each assertion can hold beside what was asserted, and how many milliseconds that took."""
+        # One text for all of them: handing a text to the parser costs as much as an easy query.
+        yield from self.answers("\n".join(f"(push 1)\n(assert {a})\n(check-sat)\n(pop 1)" for a in assertions))
+
+    def answers(self, commands: str) -> Iterator[tuple[str, float]]:
+        """What each command prints, of those that print anything, and how many milliseconds it took."""
         self.parser.setStringInput(self.cvc5.InputLanguage.SMT_LIB_2_6, commands, "certificate")
-        said: list[str] = []
         while True:
             command = self.parser.nextCommand()
             if command.isNull():
-                return "".join(said).strip()
-            said.append(str(command.invoke(self.solver, self.symbols)))
+                return
+            started = time.perf_counter()
+            said = str(command.invoke(self.solver, self.symbols)).strip()
+            if said:
+                yield said, (time.perf_counter() - started) * 1000

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -110,40 +111,93 @@ COLUMNS: Mapping[str, Callable[..., Column]] = {
 
 _NAMES = {number: name for name, number in KINDS.items()}
 _LITERALS = frozenset({"true", "false", "integer", "bits"})
+_DECIDES = {"and": False, "or": True, "=>": False}
+"""The operand that decides at once; of ``=>`` the first one, while a second that is true decides too."""
 _SIGNED = frozenset({"bvsle", "bvsge", "bvslt", "bvsgt"})
 
 
-class Evaluator:
-    """Reads terms of one context in one environment of columns; shared nodes are computed once."""
+@attrs.frozen(eq=False)
+class Node:
+    """The top of a term, taken out of z3 once."""
 
-    def __init__(self, symbols: Mapping[str, Column]) -> None:
-        self.symbols = symbols
-        self._done: dict[int, tuple[Expr, Column]] = {}
+    term: Expr
+    """Kept, because z3 gives the number of a freed term to another one."""
+    kind: str
+    operands: tuple[tuple[int, Expr], ...]
+    name: str = ""
+    constant: Column | None = None
+    widths: tuple[int, ...] = ()
+
+
+class Nodes:
+    """The nodes of one context's terms, shared by evaluators of different columns."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, Node] = {}
+
+    def of(self, key: int, term: Expr) -> Node:
+        """The node of a term whose identity is ``key``. Raises :class:`UnknownNode`."""
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = _node(term)
+        return found
+
+
+def _node(term: Expr) -> Node:
+    kind = _NAMES.get(z3api.kind(term))
+    if kind is None:
+        raise UnknownNode(f"{z3api.kind_name(z3api.kind(term))} in {z3api.text(term)[:80]}")
+    if kind in _LITERALS:
+        value = z3api.literal_value(term)
+        if value is None:
+            raise UnknownNode(f"a literal without a value: {z3api.text(term)[:80]}")
+        return Node(term, kind, (), constant=np.array([value], dtype=np.bool_ if z3api.sort_of(term) == z3api.BOOL else np.int64))
+    operands = tuple((z3api.identity(arg), arg) for arg in z3api.arguments(term))
+    if kind == "symbol":
+        if operands:
+            raise UnknownNode(f"a function: {z3api.text(term)[:80]}")
+        return Node(term, kind, (), name=z3api.name_of(term))
+    return Node(term, kind, operands, widths=tuple(z3api.width_of(arg) for _, arg in operands) if kind in _SIGNED else ())
+
+
+class Evaluator:
+    """Reads terms of one context in one environment of columns; shared nodes are computed once.
+
+    ``lazy``: an operand that decides ``and``, ``or`` or ``=>`` everywhere spares the others, which then may hold anything.
+    """
+
+    def __init__(self, symbols: Mapping[str, Column], *, nodes: Nodes | None = None, lazy: bool = False) -> None:
+        self.symbols, self.lazy = symbols, lazy
+        self.nodes = Nodes() if nodes is None else nodes
+        self._done: dict[int, Column] = {}
 
     def column(self, term: Expr) -> Column:
         """The values of ``term``, of length 1 where it is the same everywhere."""
-        key = z3api.identity(term)
-        if key not in self._done:
-            # The term is kept with its column: z3 gives the number of a freed term to another one.
-            self._done[key] = (term, self._node(term))
-        return self._done[key][1]
+        return self._column(z3api.identity(term), term)
 
-    def _node(self, term: Expr) -> Column:
-        kind = _NAMES.get(z3api.kind(term))
-        if kind is None:
-            raise UnknownNode(f"{z3api.kind_name(z3api.kind(term))} in {z3api.text(term)[:80]}")
-        if kind in _LITERALS:
-            value = z3api.literal_value(term)
-            if value is None:
-                raise UnknownNode(f"a literal without a value: {z3api.text(term)[:80]}")
-            constant: Column = np.array([value], dtype=np.bool_ if z3api.sort_of(term) == z3api.BOOL else np.int64)
-            return constant
-        if kind == "symbol":
-            name = z3api.name_of(term)
-            if z3api.arguments(term) or name not in self.symbols:
-                raise UnknownNode(f"no column for the symbol {name}")
-            return self.symbols[name]
-        operands = [self.column(arg) for arg in z3api.arguments(term)]
-        if kind in _SIGNED:
-            operands = [_signed(column, z3api.width_of(arg)) for column, arg in zip(operands, z3api.arguments(term), strict=True)]
-        return COLUMNS[kind](*operands)
+    def _column(self, key: int, term: Expr) -> Column:
+        found = self._done.get(key)
+        if found is None:
+            found = self._done[key] = self._read(self.nodes.of(key, term))
+        return found
+
+    def _read(self, node: Node) -> Column:
+        if node.constant is not None:
+            return node.constant
+        if node.kind == "symbol":
+            if node.name not in self.symbols:
+                raise UnknownNode(f"no column for the symbol {node.name}")
+            return self.symbols[node.name]
+        if self.lazy and node.kind in _DECIDES:
+            for place, operand in enumerate(node.operands):
+                column, decides = self._column(*operand), _DECIDES[node.kind] if node.kind != "=>" or place == 0 else True
+                if column.size == 1 and bool(column[0]) is decides:
+                    return _NO if node.kind == "and" else _YES
+        operands = [self._column(*operand) for operand in node.operands]
+        if node.kind in _SIGNED:
+            operands = [_signed(column, width) for column, width in zip(operands, node.widths, strict=True)]
+        return COLUMNS[node.kind](*operands)
+
+
+_YES: Column = np.ones(1, dtype=np.bool_)
+_NO: Column = np.zeros(1, dtype=np.bool_)

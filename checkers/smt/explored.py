@@ -34,7 +34,7 @@ class Found:
 
 def states_against(grid: Grid, terms: Mapping[str, tuple[Expr, object]]) -> Mapping[str, Found]:
     """Name -> the first node that violates it; statements that hold everywhere are left out. Each is a term and its formula."""
-    evaluator = Evaluator({f"now.{name}": column for name, column in grid.now.items()})
+    evaluator = Evaluator({f"now.{name}": column for name, column in grid.now.items()}, nodes=grid.nodes)
     found: dict[str, Found] = {}
     predicates = Predicates(grid.graph.machine, grid.graph.spec.histories)
     for name, (term, node_formula) in terms.items():
@@ -55,7 +55,7 @@ def steps_against(grid: Grid, terms: Mapping[str, tuple[Expr, object]], progress
     for number, event in enumerate(grid.graph.events):
         progress.say("proof: claims on the graph", number, len(grid.graph.events))
         symbols = {**grid.before(), **grid.other_inputs(), **grid.inputs(event), **grid.words(number, wanted)}
-        evaluator = Evaluator({**symbols, **grid.counts(number, Evaluator(symbols))})
+        evaluator = Evaluator({**symbols, **grid.counts(number, Evaluator(symbols, nodes=grid.nodes))}, nodes=grid.nodes, lazy=True)
         allowed = grid.graph.row[number] >= 0
         for name, (term, node_formula) in terms.items():
             wrong = np.flatnonzero(allowed & ~_truth(evaluator.column(term), grid.graph.explored))

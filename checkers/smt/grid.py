@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from turnproof.checkers.graph import Graph
-from turnproof.checkers.smt.evaluate import Column, Evaluator
+from turnproof.checkers.smt.evaluate import Column, Evaluator, Nodes
 from turnproof.checkers.smt.terms import Term, Values
 from turnproof.checkers.smt.translate import Slot, Symbolic, on_name
 from turnproof.machines.kernel import Kind, fields_of
@@ -18,6 +18,7 @@ class Grid:
 
     def __init__(self, symbolic: Symbolic, graph: Graph) -> None:
         self.symbolic, self.graph = symbolic, graph
+        self.nodes = Nodes()
         self.now = {slot.name: self._column(slot) for slot in symbolic.slots}
         self.rows = {id(row): number for number, row in enumerate(graph.rows)}
         self.effects = [normal(effects, symbolic.values) for effects in graph.effect_lists]

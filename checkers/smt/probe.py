@@ -31,8 +31,8 @@ def ask(prelude: str, questions: Sequence[tuple[str, Sequence[str]]]) -> Asked:
     """Ask z3 in a child process."""
     task = {"kind": "script", "solver": "z3", "prelude": prelude, "groups": [[p, list(a)] for p, a in questions], "query_ms": QUERY_MS}
     ended = children.run([task], seconds=SECONDS)[0]
-    got = {(group, query): answer for group, query, answer, _ in ended.answers}
-    answers = tuple(tuple(got.get((g, q), "not asked") for q in range(len(asked))) for g, (_, asked) in enumerate(questions))
+    got = {group: [answer for answer, _ in given] for group, given in ended.answers}
+    answers = tuple(tuple(got.get(g, ["not asked"] * len(asked))) for g, (_, asked) in enumerate(questions))
     return Asked(answers, ended.why)
 
 
@@ -153,7 +153,9 @@ def _agreed(grid: Grid, table: Table, row: SymbolicRow, piece: RowPiece, event: 
     after = graph.successor[event, node]
     for slot in grid.symbolic.slots:
         yield f"(= next.{slot.name} {_literal(grid, slot.now, int(grid.now[slot.name][after]))})"
-    evaluator = Evaluator({**{f"now.{n}": c[node : node + 1] for n, c in grid.now.items()}, **grid.inputs(graph.events[event])})
+    evaluator = Evaluator(
+        {**{f"now.{n}": c[node : node + 1] for n, c in grid.now.items()}, **grid.inputs(graph.events[event])}, nodes=grid.nodes
+    )
     emitted = list(graph.effect_lists[graph.effects[event, node]])
     for effect in row.effects:
         present = effect.condition is None or bool(evaluator.column(effect.condition)[0])

@@ -62,13 +62,12 @@ def run(certificate: Certificate, progress: Progress, *, seconds: float = SECOND
 
     def hear(_: int, answer: Any) -> None:
         nonlocal heard
-        heard += 1
-        if heard % 64 == 0:
-            progress.say("certificate: queries", heard, total)
+        heard += len(answer[1])
+        progress.say("certificate: queries", heard, total)
 
     runs = {}
     for solver, ended in zip(wanted, children.run(tasks, seconds=seconds, hear=hear), strict=True):
-        answers = {(group, query): (answer, ms) for group, query, answer, ms in ended.answers}
+        answers = {(group, n): (answer, ms) for group, given in ended.answers for n, (answer, ms) in enumerate(given)}
         runs[solver] = Run(solver, versions[solver] or "", answers, ended.why, ended.seconds)
     missing = Run("cvc5", "", {}, "cvc5 is not installed: pip install 'turnproof[verify]'", 0.0, ran=False)
     return [runs.get(solver, missing) for solver in SOLVERS]

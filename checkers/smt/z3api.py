@@ -9,7 +9,8 @@ each comparison has a function whose name says which one it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NewType, cast
 
 import z3
@@ -309,6 +310,13 @@ class Script:
 
     def __init__(self) -> None:
         self.context = z3.Context()
+
+    def ask(self, assertions: Sequence[str]) -> Iterator[tuple[str, float]]:
+        """Whether each assertion can hold beside what was asserted, and how many milliseconds that took."""
+        for assertion in assertions:
+            started = time.perf_counter()
+            answer = self.run(f"(push 1)\n(assert {assertion})\n(check-sat)\n(pop 1)")
+            yield answer, (time.perf_counter() - started) * 1000
 
     def run(self, commands: str) -> str:
         """What z3 prints. Raises :class:`SolverError` for a text it cannot read."""
