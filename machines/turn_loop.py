@@ -56,9 +56,7 @@ from turnproof.machines.turn_loop_events import (
     BuildRequest,
     CallBegan,
     CallCompleted,
-    CallEnded,
     Cancelled,
-    CompactionEnded,
     ContinueDue,
     DropHeldCalls,
     Effect,
@@ -74,7 +72,6 @@ from turnproof.machines.turn_loop_events import (
     Prepared,
     PublishIdle,
     PublishStatus,
-    ReadHistory,
     ReasoningArrived,
     RecordStep,
     ResampleDue,
@@ -85,11 +82,7 @@ from turnproof.machines.turn_loop_events import (
     StartCompaction,
     StartSubtask,
     StepFinished,
-    StreamBroke,
-    StreamEnded,
-    SubtaskEnded,
     TextArrived,
-    UserPrompted,
 )
 from turnproof.machines.turn_loop_judge import (
     ABORTED,
@@ -123,7 +116,6 @@ from turnproof.machines.turn_loop_judge import (
     finished,
     hosted,
     loaded,
-    may_compact,
     mine,
     misprepared,
     now,
@@ -166,6 +158,11 @@ R = Row[TurnLoop, Effect]
 
 done = named("answered, and nothing new", now.answered & not_(now.prompted) & (loaded.task == Task.NONE))
 """The guard at the top of the loop. What counts as answered, the judge alone decides (R-LOOP-8)."""
+may_compact = named("may compact", now.compactions < now.compaction_limit)
+too_long = named("too long", (loaded.room == Room.OVER) | (now.ending == Ending.OVERFLOW))
+"""By our own count, or because the provider said so."""
+to_compact = evolve(now, ending=choose(now.ending == Ending.OVERFLOW, Ending.OPEN, now.ending), answered=now.answered & not_(now.prompted),
+                    prompted=False, compactions=now.compactions + 1)  # fmt: skip
 holding = named("holding calls back", now.content == Content.HELD)
 calls_run = named("calls run", (now.open_calls > 0) & (now.content != Content.HELD))
 joined = named("all joined", (now.ending == Ending.OPEN) & (now.open_calls == 0))
@@ -177,6 +174,7 @@ finish_reason = choose(finished.reason == FinishReason.STOP, Ending.STOP,
                 choose(finished.reason == FinishReason.TOOL_CALLS, Ending.TOOL_CALLS,
                 choose(finished.reason == FinishReason.CONTENT_FILTER, Ending.CONTENT_FILTER,
                 choose(finished.reason == FinishReason.ERROR, Ending.ERROR, Ending.UNKNOWN)))))  # fmt: skip
+healthy = named("healthy", one_of(finished.reason, FinishReason.STOP, FinishReason.TOOL_CALLS))
 closing = choose(now.ending == Ending.OPEN, Ending.ABSENT, now.ending)
 failure = choose(broke.failure == Failure.RETRYABLE, Ending.RETRYABLE,
           choose(broke.failure == Failure.OVERFLOW, Ending.OVERFLOW, Ending.FATAL))  # fmt: skip
@@ -240,6 +238,9 @@ ROWS: tuple[R, ...] = (
             only_if(now.phase == CONTINUE_WAIT, StopTimer(Timer.CONTINUE)), Finish(Outcome.ABORTED), PublishIdle())),
 
     # ── the history decides ──
+    R(loaded, at=DECIDING, when=mine(loaded.generation) & (loaded.room != Room.NO_COMPACTION) & too_long & may_compact
+      & (loaded.task == Task.NONE) & (done | not_(out_of_steps)), to=COMPACTING, data=to_compact, emit=(StartCompaction(),), name="HistoryLoaded/too long",
+      because="Also of an answer, so that the next message finds room. It takes no step: a run with one left must still be able to answer."),
     R(loaded, at=DECIDING, when=mine(loaded.generation) & done, to=COMPLETED, data=over(ending=now.ending), name="HistoryLoaded/complete",
       emit=(Finish(Outcome.COMPLETED), PublishIdle())),
     R(loaded, at=DECIDING, when=mine(loaded.generation) & out_of_steps, to=ERRORED, data=over(Cause.STEP_LIMIT),
@@ -249,11 +250,8 @@ ROWS: tuple[R, ...] = (
     R(loaded, at=DECIDING, when=mine(loaded.generation) & (loaded.task == Task.COMPACTION), to=COMPACTING,
       data=step_begun(ending=Ending.STOP, answered=True), emit=(StartCompaction(),), name="HistoryLoaded/compaction asked for",
       because="The summary is the answer; only an accepted one leads back here."),
-    R(loaded, at=DECIDING, when=mine(loaded.generation) & (loaded.room == Room.OVER) & may_compact, to=COMPACTING,
-      data=evolve(step_begun(), steps_left=now.steps_left, compactions=now.compactions + 1), emit=(StartCompaction(),),
-      name="HistoryLoaded/over the limit", because="Takes no step: a run with one step left must still be able to answer."),
-    R(loaded, at=DECIDING, when=mine(loaded.generation) & (loaded.room == Room.OVER), to=ERRORED,
-      data=evolve(over(Cause.OVERFLOW), prompted=False), emit=errored(Cause.OVERFLOW), name="HistoryLoaded/still over the limit"),
+    R(loaded, at=DECIDING, when=mine(loaded.generation) & too_long, to=ERRORED, data=evolve(over(Cause.OVERFLOW), prompted=False),
+      emit=errored(Cause.OVERFLOW), name="HistoryLoaded/still too long"),
     R(loaded, at=DECIDING, when=mine(loaded.generation), to=PREPARING, data=step_begun(), emit=(BuildRequest(Request.NEW),),
       name="HistoryLoaded/step"),
     R(HistoryLoaded, ignore="nobody waits for this reading"),
@@ -289,11 +287,13 @@ ROWS: tuple[R, ...] = (
       data=evolve(now, content=choose(one_of(now.content, *RAN), now.content, Content.DISPATCHED), open_calls=now.open_calls + 1)),
     R(CallCompleted, ignore="no such stream is read: the call is not run"),
     R(finished, when=finished.reason == FinishReason.ABSENT, refuse="a finish part has a reason", name="StepFinished/absent"),
-    R(finished, at=STREAMING, name="StepFinished/releases", emit=(RunHeldCalls(),),
-      when=mine(finished.generation) & holding & one_of(finished.reason, FinishReason.STOP, FinishReason.TOOL_CALLS),
-      data=evolve(now, ending=finish_reason, raw=finished.raw, content=Content.DISPATCHED)),
+    R(finished, at=STREAMING, when=mine(finished.generation) & healthy & holding, emit=(RunHeldCalls(),), name="StepFinished/releases",
+      data=evolve(now, ending=finish_reason, raw=finished.raw, compactions=0, content=Content.DISPATCHED)),
+    R(finished, at=STREAMING, when=mine(finished.generation) & healthy, name="StepFinished/healthy",
+      data=evolve(now, ending=finish_reason, raw=finished.raw, compactions=0),
+      because="The request fitted: compactions begin to count anew. Usage says nothing, a dead step has none (R-LOOP-18)."),
     R(finished, at=STREAMING, when=mine(finished.generation), data=evolve(now, ending=finish_reason, raw=finished.raw),
-      name="StepFinished/last counts"),
+      name="StepFinished/other"),
     R(StepFinished, ignore="no such stream is read"),
     R(captured, at=(STREAMING, DRAINING), when=mine(captured.generation) & calls_run, to=SETTLING,
       data=evolve(now, ending=Ending.CAPTURED), emit=(only_if(now.phase == STREAMING, AbortStream()), *begin_grace)),

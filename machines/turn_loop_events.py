@@ -145,7 +145,6 @@ class StepRecorded:
     """The step is written down. ``at_ms``: the shell's clock."""
 
     generation: Annotated[str, Token]
-    room: Room
     wanted: Wanted
     at_ms: Annotated[int, Opaque]
 

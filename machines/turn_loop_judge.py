@@ -29,7 +29,6 @@ from turnproof.machines.turn_loop_events import (
     PublishStatus,
     ReadHistory,
     ReasoningArrived,
-    StartCompaction,
     StartQueued,
     StepFinished,
     StepRecorded,
@@ -49,7 +48,6 @@ from turnproof.machines.turn_loop_words import (
     Ending,
     Outcome,
     Phase,
-    Room,
     Status,
     Timer,
     TurnLoop,
@@ -87,9 +85,7 @@ cut_call = named("cut call", one_of(now.content, Content.CUT_CALL, Content.TEXT_
 terminal = named("terminal", one_of(now.ending, Ending.STOP, Ending.LENGTH))
 unfinished = named("no known finish", one_of(now.ending, Ending.UNKNOWN, Ending.ABSENT))
 broken = named("provider error", now.ending == Ending.RETRYABLE)
-over_limit = named("over the limit", recorded.room == Room.OVER)
 out_of_steps = named("out of steps", now.limited & (now.steps_left == 0))
-may_compact = named("may compact", now.compactions < now.compaction_limit)
 may_retry = named("may retry", now.retries < now.retry_limit)
 may_resample = named("may resample", now.resamples < now.resample_limit)
 may_continue = named("may continue", now.continues < now.continue_limit)
@@ -160,9 +156,7 @@ wait_resample = (PublishStatus(Status.WAITING), StartTimer(Timer.RESAMPLE, earli
 wait_continue = (PublishStatus(Status.WAITING), StartTimer(Timer.CONTINUE, earliest(now.continues)))
 to_retry = evolve(step_over(), retries=now.retries + 1)
 to_resample = evolve(step_over(), repeat=True, resamples=now.resamples + 1)
-to_compact = evolve(step_over(), compactions=now.compactions + 1)
 answer = refilled(step_over(ending=now.ending, answered=True), terminal)
-fits = named("it fits again", (recorded.room == Room.ENOUGH) & one_of(now.ending, Ending.STOP, Ending.TOOL_CALLS))
 
 JUDGE: tuple[R, ...] = (
     # ── ends that leave no choice ──
@@ -172,24 +166,18 @@ JUDGE: tuple[R, ...] = (
            because="Not completed: a person said no and nothing more, and must be asked before anything goes on (R-LOOP-15)."),
     errs("content filter", now.ending == Ending.CONTENT_FILTER, Cause.CONTENT_FILTER),
     errs("error", now.ending == Ending.ERROR, Cause.PROVIDER),
-    judged("overflow", (now.ending == Ending.OVERFLOW) & (recorded.room != Room.NO_COMPACTION) & may_compact, COMPACTING, to_compact,
-           StartCompaction()),
-    errs("overflow again", now.ending == Ending.OVERFLOW, Cause.OVERFLOW),
+    judged("overflow", now.ending == Ending.OVERFLOW, DECIDING, step_over(ending=now.ending), *read_on,
+           because="Whether there is something to sum up, and whether it may be, the history says."),
 
     # ── results go back to the model, however the stream ended: what ran is not asked for twice (R-LOOP-28) ──
     judged("results, then an error", results & broken & may_retry, RETRY_WAIT, to_retry, *wait_retry,
            because="A new step, not the same request: that one does not know the results (the hazard of upstream's row 21)."),
     errs("results, then an error again", results & broken, Cause.PROVIDER),
-    judged("results over the limit", results & over_limit & may_compact, COMPACTING, refilled(to_compact, terminal),
-           only_if(unfinished, warn), StartCompaction()),
-    judged("results", results, DECIDING,
-           evolve(refilled(step_over(), terminal), compactions=choose(fits, 0, now.compactions)), only_if(unfinished, warn), *read_on),
+    judged("results", results, DECIDING, refilled(step_over(), terminal), only_if(unfinished, warn), *read_on),
 
     # ── real ends ──
     errs("length", (now.ending == Ending.LENGTH) | ((now.ending == Ending.TOOL_CALLS) & cut_call), Cause.LENGTH),
     errs("unstructured", (recorded.wanted == Wanted.STRUCTURED) & not_(broken), Cause.UNSTRUCTURED),
-    judged("answer over the limit", (now.ending == Ending.STOP) & words & over_limit & may_compact, COMPACTING,
-           evolve(answer, compactions=now.compactions + 1), StartCompaction()),
     judged("answer", (now.ending == Ending.STOP) & words, DECIDING, answer, *read_on),
     judged("empty after results", (now.ending == Ending.STOP) & (recorded.wanted == Wanted.NOTHING), DECIDING, answer,
            WarnEmpty(), *read_on, because="Legitimate: the calls said it all. No message is injected (google-gemini/gemini-cli#26340)."),

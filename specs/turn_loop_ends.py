@@ -50,6 +50,7 @@ then = after(TurnLoop)
 over = one_of(then.phase, *TERMINAL)
 kept = named("there is something to keep", not_(one_of(then.content, Content.NOTHING, Content.REASONING, Content.CUT_CALL)))
 RAN = (Content.DISPATCHED, Content.RESULT, Content.REJECTED)
+out = named("answered, and nothing new", now.answered & not_(now.prompted) & (loaded.task == Task.NONE))
 WAITS = (Timer.RETRY, Timer.RESAMPLE, Timer.CONTINUE)
 
 
@@ -111,7 +112,8 @@ OUTCOME_PROPERTIES: tuple[Property, ...] = (
                  & one_of(now.content, Content.TEXT, Content.HOSTED) & (recorded.wanted != Wanted.STRUCTURED))), then.answered),
          harm="a finished turn is sampled again"),
     Step("the exit guard lets an answer out, and nothing else", requirements="R-LOOP-8", holds=
-         implies(on(HistoryLoaded) & taken(), (then.phase == Phase.COMPLETED) == (now.answered & not_(now.prompted) & (loaded.task == Task.NONE)))),
+         implies(on(HistoryLoaded) & taken(), implies(then.phase == Phase.COMPLETED, out) & implies(out, (then.phase == Phase.COMPLETED)
+                 | ((then.phase == Phase.COMPACTING) & then.answered)))),
     *(Sometimes(f"a run errs as {cause.value}", now.cause == cause, requirements="R-LOOP-2") for cause in Cause if cause is not Cause.NONE),
     *(Sometimes(f"a run ends {phase.value}", now.phase == phase, requirements="R-LOOP-2") for phase in TERMINAL),
     Sometimes("a captured output completes a run", (now.phase == Phase.COMPLETED) & (now.ending == Ending.CAPTURED), requirements="R-LOOP-1"),

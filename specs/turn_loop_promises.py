@@ -22,8 +22,8 @@ from turnproof.machines.turn_loop_events import (
     StreamEnded,
     SubtaskEnded,
 )
-from turnproof.machines.turn_loop_judge import loaded, now, recorded
-from turnproof.machines.turn_loop_words import RESTING, Content, Ending, Phase, Room, Task
+from turnproof.machines.turn_loop_judge import loaded, now
+from turnproof.machines.turn_loop_words import RESTING, Content, Ending, Phase, Task
 from turnproof.specs.language import Fair, on, taken
 
 # Written here again on purpose: a slip in the machine's own definitions must not move the properties with it.
@@ -66,7 +66,7 @@ PATIENCE = (
          strong=True),
     Fair("a user does not join for ever", (now.phase == Phase.DECIDING) & now.answered,
          on(HistoryLoaded) & taken() & now.answered & not_(now.prompted) & (loaded.task == Task.NONE), strong=True),
-    Fair("an answer that fits is not compacted for ever", now.phase == Phase.JUDGING, on(StepRecorded) & taken() & (recorded.room != Room.OVER),
-         strong=True),
+    Fair("a user does not speak into every compaction of an answer", (now.phase == Phase.DECIDING) & now.answered & (now.compactions > 0),
+         on(HistoryLoaded) & taken() & now.answered & (now.compactions > 0) & not_(now.prompted) & (loaded.task == Task.NONE), strong=True),
 )  # fmt: skip
 """What a run without a limit of steps needs besides."""

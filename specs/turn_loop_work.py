@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from turnproof.machines.finish_reason import FinishReason
 from turnproof.machines.kernel import NOBODY, StartTimer, StopTimer, any_of, implies, named, not_, one_of
 from turnproof.machines.turn_loop_events import (
     AbortCalls,
     AbortCompaction,
     AbortStream,
     AbortSubtask,
+    BuildRequest,
     CallCompleted,
     CallEnded,
     Cancelled,
@@ -28,7 +30,6 @@ from turnproof.machines.turn_loop_events import (
     StartQueued,
     StartSubtask,
     StepFinished,
-    StepRecorded,
     StreamEnded,
     UserPrompted,
 )
@@ -173,14 +174,19 @@ WORK_PROPERTIES: tuple[Property, ...] = (
     Step("an automatic compaction spends its budget", requirements="R-LOOP-12", holds=
          implies(emits(StartCompaction) & not_(on(HistoryLoaded) & (loaded.task == Task.COMPACTION)), then.compactions == now.compactions + 1),
          harm="overflow, compact, overflow, for ever"),
-    Step("only a step that fits refills the budget of compactions", requirements=("R-LOOP-12", "R-LOOP-18"), holds=
+    Step("only a request that fitted refills the budget of compactions", requirements=("R-LOOP-12", "R-LOOP-18"), holds=
          implies(then.compactions < now.compactions, over | on(Cancelled)
-                 | (on(StepRecorded) & (recorded.room == Room.ENOUGH) & one_of(now.ending, Ending.STOP, Ending.TOOL_CALLS))),
+                 | (on(StepFinished) & one_of(finished.reason, FinishReason.STOP, FinishReason.TOOL_CALLS))),
          harm="a dead step has no usage, and looks as if all were well"),
     Step("without automatic compaction none is started", requirements="R-LOOP-12", holds=
-         implies(on(StepRecorded) & (recorded.room == Room.NO_COMPACTION), not_(emits(StartCompaction)))
-         & implies(on(HistoryLoaded) & (loaded.room == Room.NO_COMPACTION) & (loaded.task != Task.COMPACTION), not_(emits(StartCompaction)))),
-    Sometimes("a second overflow errs", on(StepRecorded) & (now.ending == Ending.OVERFLOW) & (now.compactions > 0) & (then.phase == Phase.ERRORED),
+         implies(emits(StartCompaction), on(HistoryLoaded) & ((loaded.room != Room.NO_COMPACTION) | (loaded.task == Task.COMPACTION)))),
+    Step("a compaction is for want of room, or asked for", requirements="R-LOOP-12", holds=
+         implies(emits(StartCompaction) & on(HistoryLoaded), (loaded.room == Room.OVER) | (now.ending == Ending.OVERFLOW)
+                 | (loaded.task == Task.COMPACTION))),
+    Step("what the provider calls too long is not sent again as it is", requirements="R-LOOP-12", holds=
+         implies((now.phase == Phase.DECIDING) & (now.ending == Ending.OVERFLOW), not_(emits(BuildRequest))),
+         harm="overflow, again and again, for the same request"),
+    Sometimes("a second overflow errs", on(HistoryLoaded) & (now.ending == Ending.OVERFLOW) & (now.compactions > 0) & (then.phase == Phase.ERRORED),
               requirements="R-LOOP-12"),
     Step("a pass through the loop takes a step", requirements="R-LOOP-17", holds=
          implies(now.limited & running & not_(over) & not_(then.phase == Phase.STOPPING),
@@ -189,7 +195,8 @@ WORK_PROPERTIES: tuple[Property, ...] = (
          & implies(on(HistoryLoaded) & taken() & now.limited & one_of(then.phase, Phase.PREPARING, Phase.SUBTASK),
                    then.steps_left == now.steps_left - 1)),
     Step("after the limit step no step begins", requirements="R-LOOP-17", holds=
-         implies(now.limited & (now.steps_left == 0) & on(HistoryLoaded) & taken(), over), harm="a limited agent goes on for ever"),
+         implies(now.limited & (now.steps_left == 0) & on(HistoryLoaded) & taken(),
+                 over | ((then.phase == Phase.COMPACTING) & then.answered)), harm="a limited agent goes on for ever"),
     Step("the limit step is sampled as such", requirements="R-LOOP-17", holds=
          implies(emits(Sample), emits(Sample, last_step=True) == (now.limited & (now.steps_left == 0)))),
     Always("the limit is set where it counts", implies(now.steps_left > 0, now.limited), requirements="R-LOOP-17"),
