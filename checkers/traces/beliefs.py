@@ -103,14 +103,15 @@ class Beliefs:
     """The graph of nodes of one machine, grown as lines come.
 
     ``machine`` stands in for the specification's own (a variant). ``unobserved`` are event classes that happen without a line.
+    ``promises``: whether the properties of the specification are looked at.
     """
 
-    def __init__(self, spec: Spec, machine: AnyMachine | None = None, unobserved: Sequence[type] = ()) -> None:
+    def __init__(self, spec: Spec, machine: AnyMachine | None = None, unobserved: Sequence[type] = (), *, promises: bool = True) -> None:
         self.spec, self.machine = spec, spec.machine if machine is None else machine
         self.unobserved = tuple(unobserved)
         self.memory = Memory(self.machine, spec)
         predicates = Predicates(self.machine, spec.histories)
-        self.promises: tuple[Property, ...] = tuple(p for p in spec.properties if isinstance(p, (Always, Step)))
+        self.promises: tuple[Property, ...] = tuple(p for p in spec.properties if promises and isinstance(p, (Always, Step)))
         self._tests: list[tuple[bool, StepTest]] = [
             (isinstance(p, Step), predicates.test(p.holds)) for p in self.promises if isinstance(p, (Always, Step))
         ]

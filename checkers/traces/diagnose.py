@@ -13,11 +13,12 @@ from typing import Any
 import attrs
 
 from turnproof.checkers.traces.beliefs import Beliefs, Item, Meaning, Node, Passage, TooLittleKnown, agrees, differing
-from turnproof.checkers.traces.finding import Finding, Tolerance
+from turnproof.checkers.traces.finding import Finding, Kind, Tolerance
 from turnproof.checkers.traces.follow import Follower, Instance, Order
 from turnproof.checkers.traces.report import Divergence, Told
 from turnproof.checkers.written import show_event, show_value
-from turnproof.machines.kernel import Kind, fields_of
+from turnproof.machines.kernel import Kind as FieldKind
+from turnproof.machines.kernel import fields_of
 from turnproof.specs.language import AnyMachine, Said
 from turnproof.traces.files import lines_of
 from turnproof.traces.line import LineProblem, TraceLine, read_line
@@ -28,6 +29,8 @@ AFTER = 8
 """Lines of the instance after the divergence that are looked at, for a repair."""
 STATES = 3
 """Possible states that are shown."""
+FEW = 6
+"""Events that a repair names at most."""
 
 
 @attrs.frozen
@@ -48,6 +51,18 @@ class Case:
         self.later = later
         self.instance = self._walk(self.before)
         self.meaning = None if self.instance is None else self._meaning(self.instance, self.last)
+
+    def follows(self) -> bool:
+        """Whether the lines fit after all, the last and the later ones included."""
+        return self._fits((*self.before, self.last), self.later)
+
+    def missing(self) -> str:
+        """Which event may have stood in a gap of one line; empty if too many may."""
+        if self.instance is None or self.meaning is None:
+            return ""
+        good, any_ = self._inserted(self.instance.node, self.meaning)
+        found = good or any_
+        return f"the missing line may be {_or(found)}" if 0 < len(found) <= FEW else ""
 
     def tell(self) -> Divergence:
         """Everything that can be said about it."""
@@ -95,50 +110,54 @@ class Case:
         except (LineProblem, TooLittleKnown):
             return None
 
+    def _names(self) -> frozenset[str]:
+        """The identities that the lines so far, and this one, mention."""
+        assert self.instance is not None
+        return self.instance.node.names | frozenset(self.instance.names.values())
+
     # ── what would have fitted ──
 
     def _possible(self, names: Mapping[str, str]) -> tuple[str, ...]:
-        """Events that are taken there."""
+        """Events that are taken there; of a class with many, only its name."""
         assert self.instance is not None
-        node = self.instance.node
-        events = (p.event for item in self.beliefs.close(node) for p in self.beliefs.taken(item, self.beliefs.machine.events, node.names))
-        return tuple(dict.fromkeys(_real(event, names) for event in events))
+        node, found = self.instance.node, dict[str, dict[str, None]]()
+        for item in closed(self.beliefs, node):
+            for passage in self.beliefs.taken(item, self.beliefs.machine.events, self._names()):
+                found.setdefault(type(passage.event).__name__, {})[_real(passage.event, names)] = None
+        return tuple(next(iter(events)) if len(events) == 1 else f"{name}(...)" for name, events in found.items())
 
     def _repair(self) -> str:
+        """The smallest change that makes the line fit, those first after which the later lines fit too."""
         assert self.instance is not None
         assert self.meaning is not None
-        node, meaning = self.instance.node, self.meaning
-        if (
-            self.before
-            and self.before[-1].line.event == self.last.line.event
-            and self.before[-1].line.args == self.last.line.args
-            and self._fits(self.before, self.later)
-        ):
+        node, meaning, dropped = self.instance.node, self.meaning, self._fits(self.before, self.later)
+        if dropped and self.before and _same(self.before[-1].line, self.last.line):
             return "leave this line out: it repeats the one before it"
-        inserted = self._inserted(node, meaning)
-        if inserted:
-            return f"expected {_or(inserted)} before this line; one line missing?"
         if self.later and self._fits((*self.before, self.later[0], self.last), self.later[1:]):
             return f"exchange this line with the next one of its instance ({self.later[0].place}); written in the wrong order?"
-        if self._fits(self.before, self.later) and self.later:
-            return "leave this line out; does it belong to another instance?"
-        if any(agrees(p, Meaning(meaning.event, meaning.said)) for p in self._passages(node, meaning.event)):
-            return "the event is possible there, but not with this state after it"
-        answers = {p.said.value for p in self._passages(node, meaning.event)}
-        if meaning.said is None and answers == {Said.REFUSED.value}:
+        good, any_ = self._inserted(node, meaning)
+        if good:
+            return f"expected {_or(good)} before this line; one line missing?"
+        passages = list(self._passages(node, meaning.event))
+        if any(agrees(p, Meaning(meaning.event, meaning.said)) for p in passages):
+            return "; ".join(("the event is possible there, but not with this state after it", *self._other_events(node, meaning)))
+        if meaning.said is None and {p.said for p in passages} == {Said.REFUSED}:
             return 'the event is refused there: if it was, the line must say so ("answer": "refused")'
-        return self._other_event(node, meaning)
+        if dropped and self.later:
+            return "leave this line out; does it belong to another instance?"
+        if any_:
+            return f"expected {_or(any_)} before this line; one line missing?"
+        return next(self._other_events(node, meaning), "none that changes one line")
 
-    def _inserted(self, node: Node, meaning: Meaning) -> list[str]:
-        """Classes of events one of which, before the line, makes it fit; those after which the later lines fit as well come first."""
-        items, beliefs = beliefs_closed(self.beliefs, node), self.beliefs
-        found: dict[str, bool] = {}
-        for item in items:
-            for passage in beliefs.taken(item, beliefs.machine.events, node.names):
+    def _inserted(self, node: Node, meaning: Meaning) -> tuple[list[str], list[str]]:
+        """Classes of events one of which, before the line, makes it fit: those after which the later lines fit as well, and all."""
+        beliefs, found = self.beliefs, dict[str, bool]()
+        for item in closed(beliefs, node):
+            for passage in beliefs.taken(item, beliefs.machine.events, self._names()):
                 name = type(passage.event).__name__
-                if passage.after != item and agrees(beliefs.step(passage.after, meaning.event), meaning):
-                    found[name] = found.get(name, False) or self._goes_on(passage.after, meaning)
-        return [n for n, good in found.items() if good] or list(found)
+                if passage.after != item and not found.get(name) and agrees(beliefs.step(passage.after, meaning.event), meaning):
+                    found[name] = self._goes_on(passage.after, meaning)
+        return [n for n, good in found.items() if good], list(found)
 
     def _goes_on(self, item: Item, meaning: Meaning) -> bool:
         """Whether the later lines fit once ``item`` was where the line began."""
@@ -148,17 +167,19 @@ class Case:
         trial.node = self.beliefs.node([self.beliefs.step(item, meaning.event).after])
         return all(self._next(trial, kept) for kept in self.later)
 
-    def _other_event(self, node: Node, meaning: Meaning) -> str:
+    def _other_events(self, node: Node, meaning: Meaning) -> Iterator[str]:
+        """What the event must have been, if the state after it is right."""
         found = dict.fromkeys(
             type(p.event).__name__
-            for item in beliefs_closed(self.beliefs, node)
-            for p in self.beliefs.taken(item, self.beliefs.machine.events, node.names)
+            for item in closed(self.beliefs, node)
+            for p in self.beliefs.taken(item, self.beliefs.machine.events, self._names())
             if meaning.post and agrees(p, Meaning(p.event, meaning.said, meaning.post))
         )
-        return f"with this state after it, the event can only have been {_or(list(found))}" if found else "none that changes one line"
+        if found:
+            yield f"with this state after it, the event can only have been {_or(list(found))}"
 
     def _passages(self, node: Node, event: object) -> Iterator[Passage]:
-        return (self.beliefs.step(item, event) for item in beliefs_closed(self.beliefs, node))
+        return (self.beliefs.step(item, event) for item in closed(self.beliefs, node))
 
     def _fits(self, lines: Sequence[Kept], more: Sequence[Kept]) -> bool:
         instance = self._walk(lines)
@@ -193,7 +214,7 @@ class Case:
         return taken.edge is not None and not taken.edge.fits
 
 
-def beliefs_closed(beliefs: Beliefs, node: Node) -> list[Item]:
+def closed(beliefs: Beliefs, node: Node) -> list[Item]:
     """The items of a closed node, in a stable order, at most a hundred."""
     return sorted(beliefs.close(node), key=repr)[:100]
 
@@ -201,22 +222,38 @@ def beliefs_closed(beliefs: Beliefs, node: Node) -> list[Item]:
 # ── reading again ──
 
 
-def tell(beliefs: Beliefs, paths: Sequence[Path], findings: Sequence[Finding], allow: Collection[Tolerance]) -> tuple[Divergence, ...]:
-    """The divergences among ``findings``, each told in full where its lines can be followed again."""
+def tell(
+    beliefs: Beliefs, paths: Sequence[Path], findings: Sequence[Finding], allow: Collection[Tolerance]
+) -> tuple[tuple[Divergence, ...], tuple[str, ...]]:
+    """``findings`` with what can be said about each: everything, where its lines can be followed again.
+
+    Second come the names of other designs of the specification that follow every instance which diverged.
+    """
     wanted = {finding.key: finding for finding in findings}
     lines = _gather(paths, wanted, set(beliefs_names(beliefs)))
-    made = []
+    made, diverged = [], list[Case]()
     for finding in findings:
         before, later = lines.get(finding.key, ([], []))
-        plain = Divergence(place=str(finding.place), said=f"{finding.key} line {finding.seq}: {finding.said}")
-        usable = (
-            before
-            and len(before) <= KEPT
-            and before[-1].place == str(finding.place)
-            and not (Tolerance.LOST in allow or Tolerance.REORDERED in allow)
-        )
-        made.append(Case(beliefs, finding, before, later).tell() if usable else plain)
-    return tuple(made)
+        plain = Divergence(place=str(finding.place), said=f"{finding.key}: {finding.said}")
+        usable = before and len(before) <= KEPT and before[-1].place == str(finding.place)
+        if not usable or Tolerance.LOST in allow or Tolerance.REORDERED in allow:
+            made.append(plain)
+        elif finding.kind is Kind.DIVERGED:
+            diverged.append(Case(beliefs, finding, before, later))
+            made.append(diverged[-1].tell())
+        else:
+            one = finding.kind is Kind.MISSING and len(before) > 1 and finding.seq == before[-2].line.seq + 2
+            made.append(attrs.evolve(plain, repair=Case(beliefs, finding, before, later).missing() if one else ""))
+    return tuple(made), tuple(_explaining(beliefs, diverged))
+
+
+def _explaining(beliefs: Beliefs, cases: Sequence[Case]) -> Iterator[str]:
+    designs = (beliefs.spec.machine, *(v.machine for v in beliefs.spec.variants))
+    for design in designs if cases else ():
+        if design is not beliefs.machine:
+            other = Beliefs(beliefs.spec, design, beliefs.unobserved, promises=False)
+            if all(Case(other, c.finding, (*c.before, c.last), c.later).follows() for c in cases):
+                yield design.name
 
 
 def beliefs_names(beliefs: Beliefs) -> Iterator[str | None]:
@@ -255,6 +292,10 @@ def _keep(found: dict[str, tuple[list[Kept], list[Kept]]], wanted: Mapping[str, 
 # ── words ──
 
 
+def _same(one: TraceLine, other: TraceLine) -> bool:
+    return one.event == other.event and one.args == other.args
+
+
 def _said(line: TraceLine) -> str:
     args = ", ".join(f"{n}={_json(v)}" for n, v in line.args.items())
     said = f"{line.key}: {line.event}({args})" if args else f"{line.key}: {line.event}"
@@ -280,7 +321,7 @@ def _state(item: Item, machine: AnyMachine, names: Mapping[str, str]) -> str:
     state, shown = item[0], []
     for name, field in fields_of(type(state)).items():
         value = getattr(state, name)
-        if field.kind is not Kind.OPAQUE and (name == machine.phase or value != getattr(machine.initial, name)):
+        if field.kind is not FieldKind.OPAQUE and (name == machine.phase or value != getattr(machine.initial, name)):
             shown.append(f"{name}={_value(value, names)}")
     return ", ".join(shown)
 
@@ -293,12 +334,14 @@ def _value(value: object, names: Mapping[str, str]) -> str:
 
 def _real(event: Any, names: Mapping[str, str]) -> str:
     """An event in real names, as it is written."""
-    changes = {n: _value(getattr(event, n), names) for n, f in fields_of(type(event)).items() if f.kind is Kind.TOKEN and getattr(event, n)}
+    changes = {
+        n: _value(getattr(event, n), names) for n, f in fields_of(type(event)).items() if f.kind is FieldKind.TOKEN and getattr(event, n)
+    }
     return show_event(attrs.evolve(event, **changes) if changes else event)
 
 
 def _or(names: Sequence[str]) -> str:
-    few = list(names[:6])
+    few = list(names[:FEW])
     return few[0] if len(few) == 1 else f"{', '.join(few[:-1])} or {few[-1]}"
 
 

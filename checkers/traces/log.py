@@ -49,7 +49,7 @@ class LogReplay:
         self.tolerated: Counter[Tolerance] = Counter()
         self.torn: list[Place] = []
         self.suspects: set[str] = set()
-        self.lines = self.begun = self.cut_off = self.skipped = self.blank = 0
+        self.lines = self.begun = self.cut_off = self.skipped = self.late = self.blank = 0
         self.shared: Order | None = None
         """The one count of all lines, if it turned out that the file counts them so."""
         self._decided = False
@@ -77,8 +77,15 @@ class LogReplay:
 
     @property
     def judged(self) -> int:
-        """Lines that were followed."""
-        return self.lines - self.skipped - sum(self.foreign.values()) - sum(self.follower.unknown.values()) - self.counts[Kind.DIVERGED]
+        """Lines that were followed. ``late`` ones, of instances that were forgotten, are not among them."""
+        return (
+            self.lines
+            - self.skipped
+            - self.late
+            - sum(self.foreign.values())
+            - sum(self.follower.unknown.values())
+            - self.counts[Kind.DIVERGED]
+        )
 
     def live(self) -> Iterator[Instance]:
         """Instances that had not ended when the log did."""
@@ -193,18 +200,19 @@ class LogReplay:
             self.skipped += 1
             return
         instance = self.instances.get(line.key)
+        before = self.begun
         if instance is None:
             if line.seq > 1 and self._forgotten and self.shared is None:
                 self.suspects.add(line.key)
-                self.skipped += 1
+                self.late += 1
                 return
             order = self.shared or self._order(line.seq - 1 if line.seq <= 1 else 0)
             instance = self._new(line.key, order, ())
         if seen.written is not None and seen.written not in instance.written:
             instance.written = (*instance.written, seen.written)
             self._by_written[seen.written] = instance
-        if line.seq > instance.order.last + 1:
-            self._find_out_what_is_counted(line.seq)
+        if line.seq > instance.order.last + 1 and not self._decided:
+            self._find_out_what_is_counted(line.seq, before)
         order = instance.order
         if line.seq == order.last + 1:
             self._judge(instance, seen)
@@ -221,12 +229,13 @@ class LogReplay:
 
     # ── the order of lines ──
 
-    def _find_out_what_is_counted(self, seq: int) -> None:
-        """Whether the count turns out to be one of the whole file; asked at the first gap."""
-        if self._decided:
+    def _find_out_what_is_counted(self, seq: int, instances: int) -> None:
+        """Whether the count turns out to be one of the whole file. Asked at the first gap; if so, there were ``instances`` = 1 before."""
+        before = self._base + self._number - self.blank - 1
+        if not before:
             return
         self._decided = True
-        if seq - self._first_seq == self._base + self._number - self.blank - 1:
+        if seq - self._first_seq == before and instances <= 1:
             self.shared = self._order(seq - 1)
             for instance in self.instances.values():
                 instance.order = self.shared

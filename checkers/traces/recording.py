@@ -95,19 +95,26 @@ def sequences(source: Source, paths: Sequence[Path], read: Read, progress: Progr
 
 
 class Fitting:
-    """The first pass: every design in step with every sequence."""
+    """The first pass: designs in step with every sequence. ``read`` says what there was."""
 
-    def __init__(self, source: Source, designs: Sequence[AnyMachine]) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
-        self.tallies = [Tally(machine) for machine in designs]
+        self.tallies: list[Tally] = []
         self.read = Read()
 
-    def run(self, paths: Sequence[Path], progress: Progress = SILENT) -> None:
-        """Read the files and play each design."""
+    def run(self, designs: Sequence[AnyMachine], paths: Sequence[Path], progress: Progress = SILENT) -> None:
+        """Read the files and play these designs, in addition to those that were played before."""
+        tallies, self.read = [Tally(machine) for machine in designs], Read()
         for placed in sequences(self.source, paths, self.read, progress):
             judged = self._known(placed.sequence)
-            for tally in self.tallies:
+            for tally in tallies:
                 self._play(tally, placed, judged)
+        self.tallies += tallies
+
+    @property
+    def perfect(self) -> bool:
+        """Whether some design agrees with all there is, so that none can fit better."""
+        return any(not tally.clashed and tally.calls for tally in self.tallies)
 
     def best(self) -> Tally:
         """The design that agrees with most; the first of those that are equal."""
@@ -145,7 +152,7 @@ class Fitting:
                 continue
             before = timed.state
             predicted = self.source.predict(call, before, move(timed, call), timed.state)
-            if any(predicted[name] != value for name, value in call.seen.items()):
+            if differing(predicted, call):
                 if doubtful:
                     tally.unjudged += judged - number
                     return
@@ -161,6 +168,11 @@ def _quiet(call: Call, before: Mapping[str, object] | None) -> bool:
     """Whether a call showed no effect."""
     lasting = [name for name in call.seen if name not in ("cancels", "returned", "threw")]
     return not call.seen.get("cancels") and before is not None and all(before.get(name) == call.seen[name] for name in lasting)
+
+
+def differing(predicted: Mapping[str, object], call: Call) -> list[str]:
+    """What was seen otherwise than predicted."""
+    return [name for name, value in call.seen.items() if predicted[name] != value]
 
 
 def move(timed: Timed, call: Call) -> tuple[TimedStep, ...]:
@@ -192,6 +204,7 @@ class Explaining:
         self.states: list[tuple[Property, StepTest]] = [(p, predicates.test(p.holds)) for p in spec.properties if isinstance(p, Always)]
         self.kinds: dict[tuple[str, ...], Kind] = {}
         self.rows: set[str] = set()
+        self.known_faults = frozenset(name for v in spec.variants if v.machine is design for name in v.violates)
 
     def run(self, paths: Sequence[Path], progress: Progress = SILENT) -> tuple[Difference, ...]:
         """What the design does and the target forbids, by requirement."""
@@ -209,16 +222,16 @@ class Explaining:
             other, before = timed.like(self.spec.machine), (timed.state, pasts)
             steps = move(timed, call)
             pasts = self._advance(steps, pasts)
-            if any(self.source.predict(call, before[0], steps, timed.state)[n] != v for n, v in call.seen.items()):
+            if differing(self.source.predict(call, before[0], steps, timed.state), call):
                 return
             changes = [self.source.words(n, v) for n, v in call.seen.items() if (_USUAL if n in _USUAL else seen_before).get(n) != v]
             if changes or any(step.before != step.after for step in steps):
                 told.append(Told(number=number, text=call.text, changes=", ".join(changes)))
             meant = move(other, call)
             wanted = self.source.predict(call, before[0], meant, other.state)
-            differing = [n for n, v in call.seen.items() if wanted[n] != v]
-            if differing:
-                self._note(placed, number, call, told, (steps, before, (timed.state, pasts)), (meant, wanted, differing))
+            wrong = differing(wanted, call)
+            if wrong:
+                self._note(placed, number, call, told, (steps, before, (timed.state, pasts)), (meant, wanted, wrong))
             seen_before = {**seen_before, **call.seen}
 
     def _advance(self, steps: Sequence[TimedStep], pasts: Pasts) -> Pasts:
@@ -228,7 +241,7 @@ class Explaining:
         return pasts
 
     def _note(self, placed: Placed, number: int, call: Call, told: list[Told], did: Any, should: Any) -> None:
-        meant, wanted, differing = should
+        meant, wanted, wrong = should
         promises = self._broken(*did)
         ids = tuple(rid for rid in self.spec.requirements if any(rid in p.requirements for p in promises))
         kind = self.kinds.setdefault(ids, Kind())
@@ -238,24 +251,29 @@ class Explaining:
         size = (any(placed.place in other.sequences for other in self.kinds.values() if other is not kind), len(told))
         if kind.best is None or size < kind.best[0]:
             why = [text for step in meant if (text := _reason(step))]
-            target = ", ".join(self.source.words(n, wanted[n]) for n in differing) + (f" ({'; '.join(why)})" if why else "")
+            target = ", ".join(self.source.words(n, wanted[n]) for n in wrong) + (f" ({'; '.join(why)})" if why else "")
             story = (*(t for t in told if t.number != number), Told(number=number, text=call.text))
             example = Difference(
                 requirements=ids, sentences=(), harm="", sequences=0, calls=0, target=target, story=story,
-                program=", ".join(self.source.words(n, call.seen[n]) for n in differing),
+                program=", ".join(self.source.words(n, call.seen[n]) for n in wrong),
                 where=f"sequence {placed.sequence.name} ({placed.place})",
             )  # fmt: skip
             kind.best = (size, example)
 
     def _broken(self, steps: Sequence[TimedStep], before: tuple[Any, Pasts], after: tuple[Any, Pasts]) -> list[Property]:
-        """What the design breaks here: by the step itself, else by the state it was in, else by the state it came to."""
+        """What the design breaks here: in the state it was in, else by the step itself, else in the state it came to.
+
+        The promises that the specification says the design breaks come before any other: those are the causes, others may be consequences.
+        """
         pasts, found = before[1], dict[str, Property]()
         for step in steps:
             then = self.memory.after(step.before, pasts, step.event, step.said, step.effects, step.after)
             broken = (p for p, test in self.steps if not test(step.before, pasts, step.event, step.said, step.effects, step.after, then))
             found.update((p.name, p) for p in broken)
             pasts = then
-        return list(found.values()) or self._broken_in(before) or self._broken_in(after)
+        groups = (self._broken_in(before), list(found.values()), self._broken_in(after))
+        known = ([p for p in group if p.name in self.known_faults] for group in groups)
+        return next((group for group in (*known, *groups) if group), [])
 
     def _broken_in(self, item: tuple[Any, Pasts]) -> list[Property]:
         state, pasts = item
@@ -286,4 +304,4 @@ def _order(spec: Spec, ids: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(places[rid] for rid in ids) or (len(places),)
 
 
-__all__ = ["Clash", "Explaining", "Fitting", "Read", "Tally", "move", "sequences"]
+__all__ = ["Clash", "Explaining", "Fitting", "Read", "Tally", "differing", "move", "sequences"]

@@ -170,7 +170,7 @@ def _difference(difference: Difference) -> Iterator[str]:
     yield f"  {', '.join(difference.requirements) or 'no requirement names it'}: {'; '.join(difference.sentences)}"
     if difference.harm:
         yield f"    harm: {difference.harm}"
-    yield f"    {_number(difference.calls, 'call')} in {_number(difference.sequences, 'sequence')}; for example {difference.where}:"
+    yield f"    {counted(difference.calls, 'call')} in {counted(difference.sequences, 'sequence')}; for example {difference.where}:"
     yield from _story(difference.story)
     yield f"      the program: {difference.program}"
     yield f"      required:    {difference.target}"
@@ -210,8 +210,9 @@ def _few(names: tuple[str, ...] | list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _number(count: int, what: str) -> str:
+def counted(count: int, what: str) -> str:
+    """``1 line``, ``2,000 lines``."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
-__all__ = ["Broken", "Difference", "Divergence", "Fit", "ReplayReport", "Told", "render_text", "to_json"]
+__all__ = ["Broken", "Difference", "Divergence", "Fit", "ReplayReport", "Told", "counted", "render_text", "to_json"]

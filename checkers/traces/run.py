@@ -11,8 +11,8 @@ from turnproof.checkers.traces.beliefs import Beliefs
 from turnproof.checkers.traces.diagnose import tell
 from turnproof.checkers.traces.finding import Kind, Tolerance
 from turnproof.checkers.traces.log import LogReplay
-from turnproof.checkers.traces.recording import Explaining, Fitting, Read, Tally
-from turnproof.checkers.traces.report import Broken, Difference, Divergence, ReplayReport, Told
+from turnproof.checkers.traces.recording import Explaining, Fitting, Read, Tally, differing
+from turnproof.checkers.traces.report import Broken, Difference, Divergence, ReplayReport, Told, counted
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
 from turnproof.machines.kernel import Machine
 from turnproof.specs.language import AnyMachine, Sometimes, Spec, taken
@@ -23,6 +23,8 @@ from turnproof.traces.source import source as named_source
 
 TOLD = 5
 """Divergences that are told in full; the others are counted."""
+WRONG = {Kind.DIVERGED: "that cannot be", Kind.MISSING: "after a gap", Kind.DOUBLED: "doubled or late"}
+"""Kinds of lines that violate, in words behind their number."""
 TARGET = "target"
 """Another name for the machine itself, as a variant."""
 
@@ -147,11 +149,8 @@ def _replay_log(
         again.read(paths, progress)
     runs = (read,) if again is None else (read, again)
     findings = [f for run in runs for f in run.findings]
-    diverged = [f for f in findings if f.kind is Kind.DIVERGED][:TOLD]
-    divergences = tell(beliefs, paths, diverged, allow) if diverged else ()
-    divergences += tuple(
-        Divergence(place=str(f.place), said=f"{f.key}: {f.said}") for f in [f for f in findings if f.kind is not Kind.DIVERGED][:TOLD]
-    )
+    told = [f for kind in Kind for f in [f for f in findings if f.kind is kind][:TOLD]]
+    divergences, explaining = tell(beliefs, paths, told, allow) if told else ((), ())
     broken = tuple(_broken(beliefs, runs))
     unknown = dict(read.follower.unknown.most_common())
     return ReplayReport(
@@ -164,7 +163,7 @@ def _replay_log(
         divergences=divergences,
         broken=broken,
         unknown=unknown,
-        notes=tuple(_log_notes(read, beliefs, unobserved)),
+        notes=(*_log_notes(read, beliefs, unobserved), *(f"the variant {name} can do what is told above" for name in explaining)),
         rows=len(design.rows),
         unused_rows=tuple(row.name for row in design.rows if row.name not in beliefs.rows),
     )
@@ -172,7 +171,7 @@ def _replay_log(
 
 def _counts(read: LogReplay) -> Mapping[str, int]:
     live = sum(1 for _ in read.live())
-    found = {"lines": read.lines, "instances": read.begun, "lines judged": read.judged, "not ended at the end": live}
+    found = {"lines": read.lines, "instances": read.begun, "lines judged": read.judged + read.late, "not ended at the end": live}
     return found | ({"lines of other machines": sum(read.foreign.values())} if read.foreign else {})
 
 
@@ -190,35 +189,35 @@ def _log_verdicts(
     spec: Spec, design: AnyMachine, runs: Sequence[LogReplay], broken: Sequence[Broken], allow: frozenset[Tolerance]
 ) -> Iterator[Verdict]:
     read = runs[0]
-    judged = sum(run.judged for run in runs) - (read.lines if len(runs) > 1 else 0)
     name = spec.machine.name
     check = f"the log follows {design.name}"
     tolerated = ", ".join(f"{count:,} {t.value}" for t, count in read.tolerated.items())
-    how = f"{read.judged:,} of {read.lines:,} lines followed, {read.begun:,} instances" + (f"; tolerated: {tolerated}" if tolerated else "")
+    how = f"{read.judged + read.late:,} of {counted(read.lines, 'line')} followed, {counted(read.begun, 'instance')}" + (
+        f"; tolerated: {tolerated}" if tolerated else ""
+    )
     counts = {kind: sum(run.counts[kind] for run in runs) for kind in Kind}
-    del judged
-    wrong = ", ".join(f"{counts[k]:,} {k.value}" for k in (Kind.DIVERGED, Kind.MISSING, Kind.DOUBLED) if counts[k])
+    wrong = ", ".join(f"{counted(counts[k], 'line')} {WRONG[k]}" for k in WRONG if counts[k])
     unknown = sum(read.follower.unknown.values())
     if wrong:
-        yield _verdict(name, check, Outcome.VIOLATED, how, f"lines {wrong}")
-    elif not read.judged:
-        yield _verdict(name, check, Outcome.VIOLATED, how, _nothing_matched(read))
+        yield _verdict(name, check, Outcome.VIOLATED, how, wrong)
     elif counts[Kind.UNDETERMINED]:
         yield _verdict(
             name,
             check,
             Outcome.UNDETERMINED,
             how,
-            f"{counts[Kind.UNDETERMINED]:,} instances could not be followed: {Kind.UNDETERMINED.value}",
+            f"{counted(counts[Kind.UNDETERMINED], 'instance')} lost from sight: {Kind.UNDETERMINED.value}",
         )
+    elif not read.judged:
+        yield _verdict(name, check, Outcome.VIOLATED, how, _nothing_matched(read))
     elif unknown and Tolerance.UNKNOWN not in allow:
-        yield _verdict(name, check, Outcome.UNDETERMINED, how, f"{unknown:,} lines name events that the machine does not know")
+        yield _verdict(name, check, Outcome.UNDETERMINED, how, f"{counted(unknown, 'line')} with an event that the machine does not know")
     else:
         yield _verdict(name, check, Outcome.HOLDS, how)
     if design is spec.machine:
         for promise in broken:
             yield _verdict(
-                name, promise.sentence, Outcome.VIOLATED, f"{promise.times:,} lines", f"first at {promise.place}", promise.requirements
+                name, promise.sentence, Outcome.VIOLATED, counted(promise.times, "line"), f"first at {promise.place}", promise.requirements
             )
 
 
@@ -253,8 +252,12 @@ def _log_notes(read: LogReplay, beliefs: Beliefs, unobserved: tuple[type, ...]) 
 
 
 def _replay_recording(spec: Spec, paths: Sequence[Path], source: Source, asked: AnyMachine | None, progress: Progress) -> ReplayReport:
-    fitting = Fitting(source, [spec.machine, *(v.machine for v in spec.variants)])
-    fitting.run(paths, progress)
+    designs = [spec.machine, *(v.machine for v in spec.variants)]
+    likely = [d for d in designs if d is spec.machine or d is asked or d.name == source.variant]
+    fitting = Fitting(source)
+    fitting.run(likely, paths, progress)
+    if not fitting.perfect:
+        fitting.run([d for d in designs if d not in likely], paths, progress)
     read, best = fitting.read, fitting.best()
     chosen = best if asked is None else next(t for t in fitting.tallies if t.machine is asked)
     explaining = Explaining(source, spec, best.machine)
@@ -280,16 +283,18 @@ def _replay_recording(spec: Spec, paths: Sequence[Path], source: Source, asked: 
 def _recording_verdict(spec: Spec, source: Source, read: Read, chosen: Tally, best: Tally, differences: Sequence[Difference]) -> Verdict:
     name, design = spec.machine.name, chosen.machine.name
     check = f"the program behaves like {design}"
-    how = f"{chosen.calls:,} of {read.calls:,} calls in {read.sequences:,} sequences agree on {', '.join(source.compared)}"
-    if not chosen.calls:
-        reason = f"no call is known: {next(iter(read.unknown))}" if read.unknown else "no sequence has a call"
-        return _verdict(name, check, Outcome.VIOLATED, how, f"nothing matched: {reason}")
+    how = f"{chosen.calls:,} of {read.calls:,} calls in {counted(read.sequences, 'sequence')} agree on {', '.join(source.compared)}"
+    nothing = _nothing_compared(source, read)
+    if nothing:
+        return _verdict(name, check, Outcome.VIOLATED, how, f"nothing matched: {nothing}")
     if chosen.clashed:
         hint = f"; {best.machine.name} fits best" if best is not chosen else ""
-        return _verdict(name, check, Outcome.VIOLATED, how, f"{chosen.clashed:,} sequences differ{hint}")
+        return _verdict(name, check, Outcome.VIOLATED, how, f"{counted(chosen.clashed, 'sequence')} with a difference{hint}")
     unjudged = read.unjudged + chosen.unjudged
     if unjudged:
-        return _verdict(name, check, Outcome.UNDETERMINED, how, f"{unjudged:,} calls are not known, or come after one that is not")
+        return _verdict(
+            name, check, Outcome.UNDETERMINED, how, f"not judged: {counted(unjudged, 'call')} not known, or after one that is not"
+        )
     if read.missing:
         return _verdict(name, check, Outcome.UNDETERMINED, how, f"not every call tells {', '.join(read.missing)}")
     ids = list(dict.fromkeys(rid for difference in differences for rid in difference.requirements))
@@ -297,10 +302,20 @@ def _recording_verdict(spec: Spec, source: Source, read: Read, chosen: Tally, be
     return _verdict(name, check, Outcome.HOLDS, how, breaks)
 
 
+def _nothing_compared(source: Source, read: Read) -> str:
+    """Why a recording says nothing at all; empty if it says something."""
+    if not read.calls:
+        return "no sequence has a call"
+    if read.calls == read.unjudged:
+        return f"no call is known: {next(iter(read.unknown))}"
+    silent = all(read.missing[name] == read.calls for name in source.compared)
+    return f"no call tells any of {', '.join(source.compared)}" if silent else ""
+
+
 def _clashes(source: Source, tally: Tally) -> Iterator[Divergence]:
     for clash in tally.clashes:
         call = clash.sequence.calls[clash.number]
-        wrong = [n for n, v in call.seen.items() if clash.predicted[n] != v]
+        wrong = differing(clash.predicted, call)
         yield Divergence(
             place=f"{clash.place}: sequence {clash.sequence.name}, call {clash.number + 1}",
             said=f"{call.text}: {', '.join(source.words(n, call.seen[n]) for n in wrong)}",

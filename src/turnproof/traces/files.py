@@ -89,7 +89,7 @@ def _first(path: Path, file: BinaryIO) -> list[bytes]:
 
 def _reason(error: Exception) -> str:
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return text[:1].lower() + text[1:] if text else type(error).__name__
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text or type(error).__name__
 
 
 def in_order(paths: Sequence[Path]) -> tuple[Path, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module, resources
 from typing import Any, cast
@@ -96,7 +97,9 @@ def _malformed(data: bytes, error: Exception) -> LineProblem:
         return LineProblem(f"is not UTF-8 (byte {data[found.start]:#04x})", at=found.start + 1)
     except (ValueError, RecursionError):
         pass
-    return LineProblem(f"is no JSON object: {' '.join(str(error).split())}", at=1)
+    place = re.search(r" \(byte (\d+)\)", str(error))
+    said = str(error).removeprefix("JSON is malformed: ").replace(place[0] if place else "\n", "")
+    return LineProblem(f"is no JSON object: {' '.join(said.split())}", at=int(place[1]) + 1 if place else 1)
 
 
 def read_line(data: bytes) -> TraceLine:

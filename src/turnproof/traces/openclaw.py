@@ -165,13 +165,12 @@ class OpenClaw:
     machine = "reply_operation"
     program = "OpenClaw's reply-run registry"
     variant = "openclaw_2026_9_6"
-    compared = COMPARED
-    calls = (*PLAIN, *WITH_ARGUMENT, "upstreamAbort")
+    compared: tuple[str, ...] = COMPARED
+    calls: tuple[str, ...] = (*PLAIN, *WITH_ARGUMENT, "upstreamAbort")
 
     def recognises(self, record: object) -> bool:
-        """A sequence has steps, and a step a call."""
-        steps = record.get("steps") if isinstance(record, dict) else None
-        return isinstance(steps, list) and all(isinstance(step, dict) and "call" in step for step in steps)
+        """A sequence has steps, which trace lines have not."""
+        return isinstance(record, dict) and isinstance(record.get("steps"), list)
 
     def read(self, record: object) -> Recorded:
         """One sequence. Raises ``LineProblem``."""
@@ -196,8 +195,9 @@ class OpenClaw:
         seen = {f: step[f] for f in COMPARED if f in step}
         if step.get("threw") is not None:
             seen["threw"] = step["threw"]
-        if isinstance(seen.get("cancels"), list):
-            seen["cancels"] = [[_handle(c[0]), *c[1:]] if isinstance(c, list) and c else c for c in seen["cancels"]]
+        cancels = seen.get("cancels", ()) or []
+        if isinstance(cancels, list) and "cancels" in seen:
+            seen["cancels"] = [[_handle(c[0]), *c[1:]] if isinstance(c, list) and c else c for c in cancels]
         return Call(name, f"{name}({', '.join(a if isinstance(a, str) else shown(a) for a in args)})", move, seen, note)
 
     def _move(self, name: str, args: Sequence[object], upstream: _Upstream) -> tuple[Move, str]:
