@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -74,7 +75,10 @@ def test_every_command_has_help_with_examples_that_parse(name: str) -> None:
     assert f"Usage: turnproof {name}" in result.stdout
     examples = [line.strip() for line in result.stdout.partition("Examples:")[2].splitlines() if line.strip()]
     assert examples
-    assert all(line.startswith(f"turnproof {name}") for line in examples)
+    for line in examples:
+        words = shlex.split(re.split(r"  +|[|]", line)[0])
+        assert words[:2] == ["turnproof", name]
+        assert run(*words[1:], "--help").exit_code == 0, line
 
 
 def test_the_group_names_its_commands_and_exit_statuses() -> None:

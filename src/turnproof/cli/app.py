@@ -165,12 +165,12 @@ def _unread() -> int:
     return 141
 
 
-def example(*lines: str) -> Callable[[T], T]:
-    """Give a command examples, shown at the end of its help."""
+def example(*lines: str, before: str = "") -> Callable[[T], T]:
+    """Give a command examples, shown at the end of its help, after the paragraph ``before``."""
 
     def give(command: T) -> T:
         text = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-        command.epilog = text  # type: ignore[attr-defined]
+        command.epilog = f"{before}\n\n{text}" if before else text  # type: ignore[attr-defined]
         return command
 
     return give

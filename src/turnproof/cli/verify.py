@@ -90,17 +90,21 @@ def pytest_text(run: RunReport) -> str:
     return "\n\n\n".join(texts) + "\n" if texts else '"""No counterexample was found."""\n'
 
 
+ABOUT = "\b\nEngines:\n" + "\n".join(f"  {name:<10}{entry.about}" for name, entry in ENGINES.items())
+
+
 @example(
     "turnproof verify                              every machine, every engine",
-    "turnproof verify reply_operation --quick      exploration only",
+    "turnproof verify reply_operation --quick      exploration and golden numbers only",
     "turnproof verify --json report.json --sarif report.sarif",
-    "turnproof verify --engine explicit,symbolic --certificate proof.json",
+    "turnproof verify reply_operation --engine explicit,symbolic --certificate proof.json",
     "turnproof verify reply_operation --pytest test_regression.py --itf traces/",
     "turnproof verify --json - | jq .counts",
+    before=ABOUT,
 )
 @click.command(context_settings=SETTINGS)
 @click.argument("machines", nargs=-1, metavar="[MACHINE]...")
-@click.option("--engine", "engines", multiple=True, metavar="NAME", help=f"Run only this engine; may be repeated: {', '.join(ENGINES)}.")
+@click.option("--engine", "engines", multiple=True, metavar="NAME", help="Run only this engine; may be repeated, commas allowed.")
 @click.option("--quick", is_flag=True, help=f"Run only {' and '.join(QUICK)}: seconds, no proof.")
 @click.option("--json", "json_", type=FILE, metavar="FILE", help="Write the report as JSON; - for standard output.")
 @click.option("--junit", type=FILE, metavar="FILE", help="Write the report as JUnit XML.")
