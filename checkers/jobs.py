@@ -20,6 +20,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -163,7 +164,10 @@ def _start(job: Job) -> tuple[Connection, BaseProcess]:
     context = get_context("fork")
     mine, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(job, theirs), name=f"turnproof {job.name}")
-    process.start()
+    with warnings.catch_warnings():
+        # Python 3.12 warns of a fork beside other threads. The child uses nothing that a thread of the parent could hold.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
     theirs.close()
     with contextlib.suppress(OSError):
         os.setpgid(cast(int, process.pid), cast(int, process.pid))
