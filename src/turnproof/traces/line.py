@@ -88,9 +88,9 @@ def decode(data: bytes) -> object:
 def _malformed(data: bytes, error: Exception) -> LineProblem:
     """The standard library tells the column best, so it is asked what is wrong whoever found it."""
     try:
-        json.loads(data)
+        json.loads(data.rstrip())
     except json.JSONDecodeError as found:
-        ends = found.pos >= len(data.decode("utf-8", "replace").rstrip())
+        ends = found.pos >= len(found.doc)
         what = "the line ends early" if ends else found.msg[:1].lower() + found.msg[1:]
         return LineProblem(f"is no JSON object: {what}", at=found.pos + 1)
     except UnicodeDecodeError as found:
