@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import attrs
@@ -14,9 +15,10 @@ from turnproof.checkers.evaluation import Evaluation
 from turnproof.checkers.explicit import check, check_requirements, check_variants, cut_short, judge_property
 from turnproof.checkers.graph import LimitReached, explore
 from turnproof.checkers.judge import Judge
-from turnproof.checkers.replay import InternalError, Run
+from turnproof.checkers.predicates import Memory
+from turnproof.checkers.replay import InternalError
 from turnproof.checkers.verdict import Outcome, Verdict, exit_status
-from turnproof.machines.kernel import StartTimer, TableError, Taken, implies, not_, symbol
+from turnproof.machines.kernel import StartTimer, StopTimer, TableError, Taken, implies, not_, symbol
 from turnproof.specs.language import (
     Always,
     History,
@@ -131,9 +133,16 @@ def test_the_assumption_excludes_steps() -> None:
     assert (graph.row[bad] == -1).all()
     assert graph.steps == 24
     assert "; assuming on CoinInserted implies good)" in graph.bounds()
+    opens = Always("it never opens", gate.phase != toys.OPEN, requirements=())
+    assert events_of(judged(opens, assume=honest)) == ["CoinInserted(good=yes)"]
     assert (
-        judged(never("no bad coin", gate.phase == toys.BROKEN, requirements=()), assume=not_(on(toys.BrokeDown))).outcome is Outcome.HOLDS
+        judged(Step("every coin is good", not_(on(toys.CoinInserted)) | coin.good, requirements=()), assume=honest).outcome is Outcome.HOLDS
     )
+    assert (
+        judged(Sometimes("a bad coin", on(toys.CoinInserted) & not_(coin.good), requirements=()), assume=honest).outcome is Outcome.VIOLATED
+    )
+    never_breaks = never("it breaks", gate.phase == toys.BROKEN, requirements=())
+    assert judged(never_breaks, assume=not_(on(toys.BrokeDown))).outcome is Outcome.HOLDS
 
 
 def test_a_graph_of_the_first_steps_only() -> None:
@@ -235,30 +244,45 @@ def test_at_most_counts_over_the_whole_run() -> None:
     assert judged(once, unheld, histories=(unlocks,)).outcome is Outcome.HOLDS
 
 
-def test_history_may_look_at_states_events_and_answers() -> None:
-    @attrs.frozen
-    class Seen:
-        bad: bool = False
-        late: bool = False
+@attrs.frozen
+class Seen:
+    bad: bool = False
+    late: bool = False
 
-    seen: Any = symbol(Seen)
-    rules = (
+
+seen = symbol(Seen)
+LOOKS = History(
+    Seen(),
+    seen,
+    (
         (on(toys.CoinInserted) & not_(coin.good) & (gate.phase == toys.SHUT), evolve(seen, bad=True)),
         (on(toys.ClosingExpired) & ignored(), evolve(seen, late=True)),
-    )
-    history = History(Seen(), seen, rules)
+    ),
+)
+"""Looks at the state, at a field of an event, and at an answer."""
+COUNTS = at_most(2, count(StopTimer), "x", variable="stops", requirements=())[1]
+"""Looks at effects, of which one event may emit more or fewer."""
+
+
+@pytest.mark.parametrize("history", [LOOKS, COUNTS, toys.UNLOCKS], ids=["looks", "counts stops", "counts unlocks"])
+def test_history_is_what_its_rules_say_in_every_step(history: History) -> None:
+    spec = spec_of(GATE, Sometimes("x", gate.phase == toys.SHUT, requirements=()), histories=(history,))
+    graph, memory = explore(spec), Memory(GATE, spec)
+    assert graph.explored > explore(GATE_SPEC).explored
+    for e, node in itertools.product(range(len(graph.events)), range(graph.explored)):
+        before, pasts, event, after = graph.states[node], graph.pasts[node], graph.events[e], graph.successor[e, node]
+        said, effects = list(Said)[graph.said[graph.row[e, node]]], graph.effect_lists[graph.effects[e, node]]
+        assert graph.pasts[after] == memory.after(before, pasts, event, said, effects, graph.states[after])
+
+
+def test_history_is_told_in_stories() -> None:
     both = Sometimes("both", seen.bad & seen.late, requirements=())
-    spec = spec_of(GATE, both, histories=(history,))
+    spec = spec_of(GATE, both, histories=(LOOKS,))
     story = Judge(explore(spec)).witness(both)
     assert story is not None
     assert {step.event for step in story.steps} == {"CoinInserted(good=no)", "ClosingExpired"}
-    graph = explore(spec)
-    assert graph.explored == 4 * 4
-    for node in range(graph.explored):
-        run = Run(spec)
-        for _, event in graph.path(node):
-            run.send(graph.events[event])
-        assert (run.state, run.pasts) == (graph.states[node], graph.pasts[node])
+    assert [change.field for step in story.steps for change in step.changes] in (["bad", "late"], ["late", "bad"])
+    assert explore(spec).explored == 4 * 4
 
 
 # ── requirements and variants ──

@@ -157,31 +157,43 @@ def never_led_to(first: Sequence[bool], then: Sequence[bool], turn: int) -> bool
     return last < turn and any(first[last + 1 :])
 
 
-def of_states(first: set[int], then: set[int]) -> Breaks:
-    return lambda nodes, path, turn: never_led_to([n in first for n in nodes], [n in then for n in nodes], turn)
+@attrs.frozen
+class Moments:
+    """Nodes and edges at which something holds."""
+
+    nodes: set[int]
+    edges: set[int]
+
+    def along(self, nodes: Sequence[int], path: Sequence[int]) -> list[bool]:
+        """Node, edge, node, edge, ..., node: where it holds."""
+        held = ((n in self.nodes, e in self.edges) for n, e in zip(nodes, [*path, -1], strict=True))
+        return [h for pair in held for h in pair][:-1]
 
 
-def of_steps(first: set[int], then: set[int]) -> Breaks:
-    return lambda nodes, path, turn: never_led_to([e in first for e in path], [e in then for e in path], turn)
+def leads_to(first: Moments, then: Moments) -> Breaks:
+    return lambda nodes, path, turn: never_led_to(first.along(nodes, path), then.along(nodes, path), 2 * turn)
 
 
 def again_and_again(bad: set[int]) -> Breaks:
     return lambda nodes, path, turn: any(n in bad for n in nodes[turn:])
 
 
+def random_moments(chance: random.Random, model: Model, often: float) -> Moments:
+    """Some nodes, or some edges."""
+    nodes, edges = ({n for n in range(size) if chance.random() < often} for size in (model.nodes, len(model.edges)))
+    return Moments(nodes, set()) if chance.random() < 0.5 else Moments(set(), edges)
+
+
 def random_question(chance: random.Random, model: Model) -> tuple[Region, Breaks]:
-    """A promise about states, about steps, or about what holds from some moment on; and how brute force sees it broken."""
+    """A promise about states or steps, or about what holds from some moment on; and how brute force sees it broken."""
     nodes, edges = set(range(model.nodes)), np.arange(len(model.edges))
-    kind = chance.randrange(3)
-    if kind == 0:
-        first, then = ({n for n in nodes if chance.random() < p} for p in (0.6, 0.3))
-        return model.region(starts=first, stays=nodes - then), of_states(first, then)
-    if kind == 1:
-        first, then = ({n for n in edges.tolist() if chance.random() < p} for p in (0.6, 0.3))
-        region = model.region(starts=set(), stays=nodes)
-        return attrs.evolve(region, edges=~np.isin(edges, list(then)), start_edges=np.isin(edges, list(first))), of_steps(first, then)
-    bad = {n for n in nodes if chance.random() < 0.5}
-    return model.region(starts={0}, stays=nodes, visit=bad), again_and_again(bad)
+    if chance.random() < 0.3:
+        bad = {n for n in nodes if chance.random() < 0.5}
+        return model.region(starts={0}, stays=nodes, visit=bad), again_and_again(bad)
+    first, then = random_moments(chance, model, 0.6), random_moments(chance, model, 0.3)
+    region = model.region(starts=first.nodes, stays=nodes - then.nodes)
+    region = attrs.evolve(region, edges=~np.isin(edges, list(then.edges)), start_edges=np.isin(edges, list(first.edges)))
+    return region, leads_to(first, then)
 
 
 @pytest.mark.parametrize("seed", range(4))
