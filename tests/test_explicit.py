@@ -135,12 +135,12 @@ def test_the_assumption_excludes_steps() -> None:
     assert "; assuming on CoinInserted implies good)" in graph.bounds()
     opens = Always("it never opens", gate.phase != toys.OPEN, requirements=())
     assert events_of(judged(opens, assume=honest)) == ["CoinInserted(good=yes)"]
-    assert (
-        judged(Step("every coin is good", not_(on(toys.CoinInserted)) | coin.good, requirements=()), assume=honest).outcome is Outcome.HOLDS
-    )
-    assert (
-        judged(Sometimes("a bad coin", on(toys.CoinInserted) & not_(coin.good), requirements=()), assume=honest).outcome is Outcome.VIOLATED
-    )
+    held = Always("it is never held", gate.phase != toys.HELD, requirements=())
+    assert events_of(judged(held, assume=honest)) == ["CoinInserted(good=yes)", "HoldRequested"]
+    all_good = Step("every coin is good", not_(on(toys.CoinInserted)) | coin.good, requirements=())
+    assert judged(all_good, assume=honest).outcome is Outcome.HOLDS
+    bad_coin = Sometimes("a bad coin", on(toys.CoinInserted) & not_(coin.good), requirements=())
+    assert judged(bad_coin, assume=honest).outcome is Outcome.VIOLATED
     never_breaks = never("it breaks", gate.phase == toys.BROKEN, requirements=())
     assert judged(never_breaks, assume=not_(on(toys.BrokeDown))).outcome is Outcome.HOLDS
 
