@@ -185,8 +185,8 @@ class GraceExpired:
 
 
 Event = (
-    UserPrompted | Cancelled | HistoryLoaded | Prepared | PreparationFailed | ReasoningArrived | TextArrived | CallBegan | CallCompleted
-    | HostedCallSeen | CallEnded | OutputCaptured | StepFinished | StreamEnded | StreamBroke | StepRecorded | CompactionEnded
+    UserPrompted | Cancelled | HistoryLoaded | Prepared | PreparationFailed | ReasoningArrived | TextArrived | StepFinished | StreamEnded
+    | StreamBroke | CallBegan | CallCompleted | HostedCallSeen | CallEnded | OutputCaptured | StepRecorded | CompactionEnded
     | SubtaskEnded | RetryDue | ResampleDue | ContinueDue | GraceExpired
 )  # fmt: skip
 

@@ -14,8 +14,10 @@ def specifications() -> Mapping[str, Spec]:
     from turnproof.specs.reply_slot import SPEC as REPLY_SLOT
     from turnproof.specs.reply_waiter import SPEC as REPLY_WAITER
     from turnproof.specs.session_id import SPEC as SESSION_ID
+    from turnproof.specs.tool_call import SPEC as TOOL_CALL
+    from turnproof.specs.turn_loop import SPEC as TURN_LOOP
 
-    return {spec.machine.name: spec for spec in (REPLY_OPERATION, REPLY_SLOT, SESSION_ID, REPLY_WAITER)}
+    return {spec.machine.name: spec for spec in (REPLY_OPERATION, REPLY_SLOT, SESSION_ID, REPLY_WAITER, TURN_LOOP, TOOL_CALL)}
 
 
 def systems() -> Mapping[str, SystemSpec]:

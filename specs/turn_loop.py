@@ -13,13 +13,11 @@ from turnproof.machines.turn_loop import MACHINE
 from turnproof.machines.turn_loop_words import Timer
 from turnproof.specs.language import Spec
 from turnproof.specs.turn_loop_ends import OUTCOME_PROPERTIES, TRY_PROPERTIES
+from turnproof.specs.turn_loop_history import SMALL, VARIANTS
 from turnproof.specs.turn_loop_requirements import ELSEWHERE, REQUIREMENTS, TESTS
 from turnproof.specs.turn_loop_work import CALL_PROPERTIES, CANCEL_PROPERTIES, WORK_PROPERTIES
 
 PROPERTIES = OUTCOME_PROPERTIES + TRY_PROPERTIES + CALL_PROPERTIES + CANCEL_PROPERTIES + WORK_PROPERTIES
-
-SMALL = evolve(MACHINE.initial, retry_limit=1, resample_limit=1, continue_limit=1, compaction_limit=1)
-"""The initial state that is explored: budgets of one. No row reads a budget but by comparing what was spent with it."""
 
 SPEC = Spec(
     machine=evolve(MACHINE, initial=SMALL),
@@ -27,6 +25,7 @@ SPEC = Spec(
     properties=PROPERTIES,
     tests=TESTS,
     elsewhere=ELSEWHERE,
+    variants=VARIANTS,
     discipline={Timer.RETRY: ("R-LOOP-9", "R-LOOP-11"), Timer.RESAMPLE: ("R-LOOP-9", "R-LOOP-11"), Timer.CONTINUE: ("R-LOOP-9",),
                 Timer.GRACE: ("R-LOOP-6", "R-LOOP-10")},
     tokens=1,

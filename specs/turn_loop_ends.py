@@ -44,7 +44,7 @@ from turnproof.machines.turn_loop_words import (
     Wanted,
 )
 from turnproof.specs.language import Always, Property, Sometimes, Step, after, count, emits, never, on, taken
-from turnproof.specs.turn_loop_promises import barren, completion, no_call, no_finish, nothing_kept, resting, running
+from turnproof.specs.turn_loop_promises import barren, completion, no_call, no_finish, nothing_kept, resting, running, terminal
 
 then = after(TurnLoop)
 over = one_of(then.phase, *TERMINAL)
@@ -60,7 +60,7 @@ def starts_wait() -> bool:
 
 
 OUTCOME_PROPERTIES: tuple[Property, ...] = (
-    Always("completed implies a terminal reason", implies(now.phase == Phase.COMPLETED, completion), requirements=("R-LOOP-1", "R-LOOP-3"),
+    Always("completed implies a terminal reason", implies(now.phase == Phase.COMPLETED, terminal), requirements=("R-LOOP-1", "R-LOOP-3"),
            harm="a stream that died is taken for a finished answer"),
     Step("a run becomes over exactly where its outcome is told", requirements="R-LOOP-2", holds=
          emits(Finish) == (running & over), harm="a caller waits for ever, or gets two answers"),
@@ -105,8 +105,8 @@ OUTCOME_PROPERTIES: tuple[Property, ...] = (
     Step("a rejection is not forgotten within its step", requirements="R-LOOP-15", holds=
          implies(on(CallEnded) & taken() & ((ended.result == CallResult.REJECTED) | (now.content == Content.REJECTED))
                  & (now.phase != Phase.STOPPING), then.content == Content.REJECTED)),
-    Step("what the judge calls an answer ends at a completion reason", requirements="R-LOOP-8", holds=
-         implies(on(StepRecorded) & taken(), implies(then.answered, completion)), harm="one guard goes on where the other stops, or stops where it goes on"),
+    Step("what ends the turn for one guard is terminal for the other", requirements="R-LOOP-8", holds=
+         implies(on(StepRecorded) & taken(), implies(then.answered, terminal)), harm="one guard goes on where the other stops, or stops where it goes on"),
     Step("a completion with words is an answer", requirements="R-LOOP-8", holds=
          implies(on(StepRecorded) & taken() & ((now.ending == Ending.CAPTURED) | ((now.ending == Ending.STOP)
                  & one_of(now.content, Content.TEXT, Content.HOSTED) & (recorded.wanted != Wanted.STRUCTURED))), then.answered),

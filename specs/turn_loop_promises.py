@@ -31,6 +31,8 @@ resting = named("no run is on", one_of(now.phase, *RESTING))
 running = named("a run is on", not_(one_of(now.phase, *RESTING)))
 nothing_kept = named("the attempt left nothing to keep", one_of(now.content, Content.NOTHING, Content.REASONING, Content.CUT_CALL))
 completion = named("a completion", (now.ending == Ending.STOP) | (now.ending == Ending.CAPTURED))
+terminal = named("a terminal reason, or a captured output",
+                 one_of(now.ending, Ending.STOP, Ending.LENGTH, Ending.CONTENT_FILTER, Ending.ERROR, Ending.CAPTURED))  # fmt: skip
 no_finish = named("no known finish", (now.ending == Ending.UNKNOWN) | (now.ending == Ending.ABSENT))
 no_call = named("a call was announced and none came", (now.ending == Ending.TOOL_CALLS) & (now.content != Content.RESULT))
 
