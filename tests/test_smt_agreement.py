@@ -252,7 +252,7 @@ def test_the_verdict_names_pair_and_both_rows() -> None:
     with_row(symbolic, "acquired/nobody", guard=symbolic.context.boolean(False))
     verdict = readings.agreement_verdict(grid, table, SILENT, seed=0)
     assert verdict.outcome is Outcome.VIOLATED
-    assert "z3 terms: Acquired(by='') in (the initial state): row: expected row acquired/nobody, found row acquired" in verdict.detail
+    assert "z3 terms: Acquired(by=none) in (the initial state): row: expected row acquired/nobody, found row acquired" in verdict.detail
 
 
 def test_a_missing_view_is_undetermined(monkeypatch: pytest.MonkeyPatch) -> None:

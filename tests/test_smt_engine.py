@@ -14,12 +14,12 @@ from smt_toys import NOTE, TALLY, found
 from toys import GATE, GATE_SPEC, LOCK, QUEUE, Freed, L, Served, acquired, freed, spec_of
 
 from turnproof.checkers.graph import explore
-from turnproof.checkers.smt import certificate, check, engine, prove, readings, report
+from turnproof.checkers.smt import certificate, check, cvc5api, engine, prove, readings, report
 from turnproof.checkers.smt.explored import Found
 from turnproof.checkers.smt.grid import Grid
 from turnproof.checkers.smt.pieces import Conjunct
 from turnproof.checkers.smt.translate import Symbolic
-from turnproof.checkers.verdict import Engine, Outcome, Verdict
+from turnproof.checkers.verdict import Engine, Outcome, Verdict, exit_status
 from turnproof.machines.kernel import NOBODY, TableError, implies
 from turnproof.specs.language import Always, Spec, Step, never, on, taken
 
@@ -101,7 +101,7 @@ def test_violated_open_and_empty_properties_have_words_of_their_own() -> None:
     assert verdicts[broken.name].outcome is Outcome.VIOLATED
     assert verdicts[broken.name].detail == "reached in 2 steps: (phase = busy, waiting = 2) (2 such)"
     assert verdicts[wrong.name].outcome is Outcome.VIOLATED
-    assert verdicts[wrong.name].detail == "Served() in (the initial state): row served/nobody, refused, emits nothing (1 such)"
+    assert verdicts[wrong.name].detail == "Served in (the initial state): row served/nobody, refused, emits nothing (1 such)"
     assert verdicts[beyond.name].outcome is Outcome.UNDETERMINED
     assert "not inductive: row joined on Joined() from (" in verdicts[beyond.name].detail
     assert "waiting = 3) breaks it, changing waiting: 3 -> 4; " in verdicts[beyond.name].detail
@@ -157,6 +157,16 @@ def test_what_no_solver_can_read_is_open() -> None:
     assert verdicts[opaque.name].detail.startswith("no solver can read it: ")
     assert "Note.written_ms" in verdicts[opaque.name].detail
     assert verdicts[loud.name].outcome is Outcome.HOLDS
+
+
+def test_without_cvc5_nothing_is_called_re_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cvc5api, "version", lambda: None)
+    idle = Always("an idle queue is empty", implies(queue.phase == queue_idle(), queue.waiting == 0), requirements=())
+    verdicts = properties(idle)
+    assert verdicts[idle.name].how.startswith("proved by z3 only, not re-checked (")
+    assert "cvc5 is not installed" in verdicts[idle.name].how
+    assert verdicts["the certificate is re-checked by cvc5"].outcome is Outcome.UNDETERMINED
+    assert exit_status(verdicts.values()) == 3
 
 
 def test_lemmas_have_verdicts() -> None:

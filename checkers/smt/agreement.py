@@ -23,6 +23,7 @@ from turnproof.checkers.progress import Progress
 from turnproof.checkers.smt.evaluate import Column, Evaluator, UnknownNode
 from turnproof.checkers.smt.grid import Grid, Normal
 from turnproof.checkers.smt.translate import SymbolicEffect, SymbolicRow
+from turnproof.checkers.written import show_event
 from turnproof.machines.kernel import Answer, Ignored, Refused, Row, Taken, fields_of, show
 
 Play = Callable[[Any, Any], Answer[Any, Any]]
@@ -107,7 +108,7 @@ def _difference(graph: Graph, reading: str, event: int, node: int, answer: Answe
 
 def shown(graph: Graph, row: Row[Any, Any], state: object, effects: tuple[object, ...]) -> str:
     """An answer in words."""
-    emitted = f", emits {', '.join(str(e) for e in effects)}" if effects else ""
+    emitted = f", emits {effects_text(effects)}" if effects else ""
     return f"row {row.name} to {state_text(graph, state)}{emitted}"
 
 
@@ -229,7 +230,7 @@ def word(grid: Grid, slot: str, number: int) -> str:
 
 def effects_text(effects: tuple[object, ...]) -> str:
     """Effects as reports print them."""
-    return ", ".join(str(e) for e in effects) or "nothing"
+    return ", ".join(show_event(e) for e in effects) or "nothing"
 
 
 def normal_text(effects: Normal) -> str:

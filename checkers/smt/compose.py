@@ -8,6 +8,9 @@ that is missing, added or changed does not pass. The queries of an inductive inv
 * each step of each row from I keeps each claim about steps; each state of I satisfies each claim about states;
 * no claim follows from the types alone: it can be false while every symbol keeps to its domain.
 
+That each preamble can hold is a query of its own ("row x can be chosen"). An unsat core that leaves the row out would therefore
+mean that the negated claim is impossible whatever the step; this is asked directly, once a claim, with a step that may be anything.
+
 A conjunct is a function of the symbols it reads, defined before any symbol is declared, so its text cannot reach the state
 before the step where the state after it is meant. Fields that a row does not write are defined as what they were; the queries
 that come to "nothing changed" are asked like all others.

@@ -17,6 +17,7 @@ from turnproof.checkers.smt.agreement import effects_text, state_text
 from turnproof.checkers.smt.evaluate import Column, Evaluator
 from turnproof.checkers.smt.grid import Grid
 from turnproof.checkers.smt.z3api import Expr
+from turnproof.checkers.written import show_event
 from turnproof.machines.kernel import Taken
 from turnproof.specs.language import Said
 
@@ -79,5 +80,5 @@ def _step(grid: Grid, number: int, node: int, times: int, node_formula: object) 
     said, past_after = Said(answer.row.answer), graph.pasts[graph.successor[number, node]]
     test = Predicates(graph.machine, graph.spec.histories).test(node_formula)
     sure = not test(state, pasts, event, said, effects, after, past_after)
-    words = f"{event} in {state_text(graph, state)}: row {answer.row.name}, {said.value}, emits {effects_text(effects)}"
+    words = f"{show_event(event)} in {state_text(graph, state)}: row {answer.row.name}, {said.value}, emits {effects_text(effects)}"
     return Found(node, number, times, sure, words)

@@ -14,6 +14,7 @@ from turnproof.checkers.smt.pieces import Conjunct, RowPiece, Table
 from turnproof.checkers.smt.terms import Term
 from turnproof.checkers.smt.translate import SymbolicRow
 from turnproof.checkers.smt.z3api import text
+from turnproof.checkers.written import show_event
 
 SECONDS = 60.0
 QUERY_MS = 5_000
@@ -106,7 +107,7 @@ def sample(grid: Grid, table: Table, *, pairs: int, seed: int) -> Sampled:
         questions.append(("\n".join([*compose.meaning(table, piece), *_fixed(grid, event, node)]), [agreed, f"(not {agreed})"]))
     asked = ask(compose.prelude(table, (), ()), questions)
     wrong = [
-        f"{grid.graph.events[event]} in state {node}, row {grid.graph.rows[grid.graph.row[event, node]].name}: "
+        f"{show_event(grid.graph.events[event])} in state {node}, row {grid.graph.rows[grid.graph.row[event, node]].name}: "
         f"z3 says {' and '.join(answers)}, expected sat and unsat"
         for (event, node), answers in zip(chosen, asked.answers, strict=True)
         if answers != ("sat", "unsat")

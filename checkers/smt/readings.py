@@ -13,6 +13,7 @@ from turnproof.checkers.smt.agreement import Agreed, Disagreement, state_text
 from turnproof.checkers.smt.grid import Grid
 from turnproof.checkers.smt.pieces import Conjunct, Table
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
+from turnproof.checkers.written import show_event
 from turnproof.specs.language import Spec
 
 PAIRS = 300
@@ -75,7 +76,7 @@ def agreement_verdict(grid: Grid, table: Table, say: Progress, *, seed: int) -> 
 
 def _details(grid: Grid, differences: Sequence[Disagreement]) -> list[str]:
     lines = [
-        f"{d.reading}: {grid.graph.events[d.event]} in {state_text(grid.graph, grid.graph.states[d.node])}: "
+        f"{d.reading}: {show_event(grid.graph.events[d.event])} in {state_text(grid.graph, grid.graph.states[d.node])}: "
         f"{d.what}: expected {d.expected}, found {d.found}"
         for d in differences[:FEW]
     ]

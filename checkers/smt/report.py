@@ -170,7 +170,8 @@ class _Judge:
             redundant = f"; implied by the others: {'; '.join(self.result['redundant'])}" if self.result["redundant"] else ""
             dead = [name for name, fires in self.result["fires"].items() if not fires and not name.startswith("hole/")]
             never = f"; rows it never lets be chosen: {', '.join(dead)}" if dead else ""
-            size = f"{len(self.proof.certificate.invariant)} conjuncts ({', '.join(parts)}), {queries:,} queries"
+            made_of = f" ({', '.join(parts)})" if parts else ""
+            size = f"{len(self.proof.certificate.invariant)} conjuncts{made_of}, {queries:,} queries"
             shown = attrs.evolve(shown, how=f"{shown.how}: {size}{redundant}{never}")
         return self.verdict(INDUCTIVE, shown)
 
