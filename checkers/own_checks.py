@@ -33,7 +33,8 @@ def own_checks(spec: AnySpec, ran: Set[str], verdicts: Sequence[Verdict], catalo
 
 
 def _agreement(spec: AnySpec, verdicts: Sequence[Verdict]) -> Verdict:
-    said = {(v.check, v.engine): v.outcome for v in verdicts}
+    # A property violated without a run that breaks it is vacuous: it may be proved all the same.
+    said = {(v.check, v.engine): v.outcome for v in verdicts if v.outcome is not Outcome.VIOLATED or v.story is not None}
     opposite = (Outcome.HOLDS, Outcome.VIOLATED)
     # Violated by proof and not within the bounds is no contradiction: the run may be longer than what was explored.
     broken = [p.name for p in spec.properties if (said.get((p.name, Engine.SYMBOLIC)), said.get((p.name, Engine.EXPLICIT))) == opposite]

@@ -18,6 +18,7 @@ from cli_toys import HOLDING, SPEC, UNDETERMINED, VIOLATED, engine, says
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from systems import CALL_SPEC
 
 from turnproof import __version__
 from turnproof.checkers import verify as verify_module
@@ -134,6 +135,15 @@ def test_a_wrong_word_gets_one_line(arguments: list[str], said: str) -> None:
 @pytest.mark.parametrize("name", ["front_door", "FrontDoor", "front-door", "FRONT_DOOR"])
 def test_a_machine_by_any_spelling(name: str) -> None:
     assert run("step", name, "slammed").stdout.startswith("front_door: ")
+
+
+def test_a_system_is_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "specifications", lambda: {"front_door": SPEC})
+    monkeypatch.setattr(catalog, "systems", lambda: {CALL_SPEC.system.name: CALL_SPEC})
+    name = CALL_SPEC.system.name
+    for command in (["explain", name], ["step", name, "x"], ["coverage", name], ["draw", name], ["golden", name]):
+        assert complaint(*command) == f"{name} is a system of machines, expected a machine: front_door"
+    assert f"\n{name}  " in run("list").stdout
 
 
 # ── list, step ──

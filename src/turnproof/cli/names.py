@@ -32,7 +32,7 @@ def machines(names: Sequence[str]) -> list[Spec]:
     specs = catalog()
     alone = {name: spec for name, spec in specs.items() if isinstance(spec, Spec)}
     for name in names:
-        found = _known(name, specs if any(plain(n) == plain(name) for n in specs) else alone, "machine")
+        found = _known(name, specs, "machine")
         if found not in alone:
             raise Misuse(f"{found} is a system of machines, expected a machine: {', '.join(alone)}")
     return [alone[name] for name in dict.fromkeys(_known(n, alone, "machine") for n in names)] if names else list(alone.values())
