@@ -178,6 +178,12 @@ SPEC = Spec(
 FORGETFUL = MACHINE.variant("job_forgetful", replace={"Finished/own": Row(Finished, at=BUSY, to=DONE, emit=(stop_deadline,), name="bad")})
 """Breaks "whoever works is busy": a finished job keeps its worker."""
 
+UNTIMED = MACHINE.variant(
+    "job_untimed",
+    replace={"Finished/own": Row(Finished, at=BUSY, to=DONE, data=done, emit=(stop_deadline,), name="bad")},
+)
+"""Breaks the discipline of its timers: the state says that it lingers, but no timer was started."""
+
 
 class Recorder:
     """Notes every effect it is asked to perform. ``during`` may act in the middle, or return something to await."""

@@ -117,7 +117,8 @@ async def test_a_handler_that_ignores_its_cancellation_is_reported_and_not_waite
     failures: list[Failure] = []
     runner = Runner(MACHINE, Recorder(lambda e: stubborn() if isinstance(e, Fetch) else None), key="k", on_error=failures.append)
     await runner.send(Started("w"))
-    await runner.aclose(grace_ms=100)
+    await asyncio.gather(runner.aclose(grace_ms=100), runner.aclose(grace_ms=100))
+    await runner.aclose()
     assert clock.now_ms == 100
     assert [str(f.error) for f in failures] == ["job k: handler of Fetch(worker='w') ignored its cancellation for 100 ms"]
     await clock.advance(60_000)

@@ -36,6 +36,7 @@ from turnproof.checkers.stateful.rig import Broken, MakeRunner, Rig, Tally, play
 from turnproof.checkers.stateful.shrink import Fails, smallest
 from turnproof.checkers.story import tell
 from turnproof.checkers.verdict import Engine, Outcome, Story, Verdict
+from turnproof.machines.kernel import TIMER_EFFECTS
 from turnproof.shell import Runner
 from turnproof.specs.language import AnyMachine, Property, Spec
 
@@ -152,12 +153,14 @@ def check(
 
     ``seed``: chooses the runs; :data:`SEED` if None. ``runner``: the class under test. ``actions``: how many a run has at most.
     """
-    sampling = _Sampling(spec, steps, SEED if seed is None else seed, progress, runner, actions)
+    sampling = Sampling(spec, steps, SEED if seed is None else seed, progress, runner, actions)
     return sampling.verdicts()
 
 
 @attrs.define
-class _Sampling:
+class Sampling:
+    """One check: its runs, and what they come to."""
+
     spec: Spec
     steps: int
     seed: int
@@ -172,6 +175,7 @@ class _Sampling:
         self.judge = Judge(self.spec)
 
     def verdicts(self) -> list[Verdict]:
+        """Run until there are steps enough, or something breaks."""
         kind = self.state_machine()
         try:
             for turn in range(ROUNDS):
@@ -190,9 +194,21 @@ class _Sampling:
             return self.both(
                 Outcome.UNDETERMINED, f"only {self.tally.steps:,} of {self.steps:,} steps were made in {self.tally.runs:,} runs"
             )
-        return self.both(Outcome.HOLDS, "")
+        gaps = "; ".join(self.gaps())
+        return self.both(Outcome.UNDETERMINED, f"the runs show too little: {gaps}") if gaps else self.both(Outcome.HOLDS, "")
+
+    def gaps(self) -> Iterator[str]:
+        """What the runs never did, though the machine gives occasion to."""
+        tally, machine = self.tally, self.spec.machine
+        if any(effect not in TIMER_EFFECTS for effect in machine.effects) and not set(tally.faults) > {Fault.NOTHING}:
+            yield "no handler of an effect was faulty"
+        if machine.timers and not tally.expiries:
+            yield "no timer ran out"
+        if not tally.closes:
+            yield "no shell was closed"
 
     def state_machine(self) -> type[Sampled]:
+        """The class that Hypothesis runs."""
         fields = {
             "judge": self.judge,
             "make_runner": staticmethod(self.runner),
@@ -203,6 +219,7 @@ class _Sampling:
         return cast("type[Sampled]", type(f"Sampled_{self.spec.machine.name}", (Sampled,), {**fields, **rules(self.spec.machine)}))
 
     def ask_for(self, kind: type[Sampled], runs: int, seed: int) -> None:
+        """So many runs. Raises :class:`Broken` at the first that goes wrong, as it was found."""
         options = settings(
             max_examples=runs, stateful_step_count=self.actions, deadline=None, database=None, derandomize=False, print_blob=False,
             report_multiple_bugs=False, verbosity=Verbosity.quiet, phases=(Phase.generate,), suppress_health_check=list(HealthCheck),
@@ -213,6 +230,7 @@ class _Sampling:
     # ── saying it ──
 
     def how(self) -> str:
+        """What was done, for the report."""
         t = self.tally
         faults = sum(count for fault, count in t.faults.items() if fault is not Fault.NOTHING)
         left = sum(count for caller, count in t.callers.items() if caller not in (Caller.AWAITS, Caller.POSTS))
@@ -229,10 +247,12 @@ class _Sampling:
         )  # fmt: skip
 
     def both(self, outcome: Outcome, detail: str) -> list[Verdict]:
+        """The same verdict on shell and properties; none on properties where there are none."""
         made = [self.verdict(SHELL, outcome, detail)]
         return [*made, self.verdict(PROPERTIES, outcome, detail)] if self.judge.promises else made
 
     def violated(self, first: Broken) -> list[Verdict]:
+        """The smallest run that fails as ``first`` did, once it has failed again."""
         again = self.again(first.script)
         if again is None or again.complaint.broken is not first.complaint.broken:
             return self.both(Outcome.UNDETERMINED, f"a failure did not come again when it was played once more: {first.complaint.sentence}")
@@ -261,6 +281,7 @@ class _Sampling:
         return fails
 
     def detail(self, broken: Broken) -> str:
+        """The sentence, and what was done to make it come true."""
         script = "; ".join(f"{n}. {script_source((action,))[1:-2]}" for n, action in enumerate(broken.script, 1))
         return f"{broken.complaint.sentence}. Actions: {script}"
 

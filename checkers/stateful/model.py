@@ -9,7 +9,8 @@ from typing import Any
 import attrs
 
 from turnproof.checkers.predicates import Memory, Pasts, Predicates, StepTest
-from turnproof.machines.kernel import TIMER_EFFECTS, Answer, Ignored, PauseTimer, ResumeTimer, StartTimer, StopTimer, Taken
+from turnproof.checkers.written import show_event, show_value
+from turnproof.machines.kernel import TIMER_EFFECTS, Answer, Ignored, PauseTimer, ResumeTimer, StartTimer, StopTimer, Taken, fields_of
 from turnproof.machines.kernel.evaluate import interpreter
 from turnproof.specs.language import Always, Property, Said, Spec, Step
 
@@ -137,11 +138,23 @@ def same(one: AnyAnswer, other: AnyAnswer) -> bool:
     return one.row is other.row and one == other
 
 
-def told(answer: AnyAnswer) -> str:
-    """An answer in a message."""
-    if isinstance(answer, Taken):
-        return f"taken by row {answer.row.name} with {', '.join(str(e) for e in answer.effects) or 'no effect'}, now {answer.state}"
-    return f"{type(answer).__name__.lower()} by row {answer.row.name}: {answer.why}"
+def differing(answer: AnyAnswer, other: AnyAnswer) -> str:
+    """Where two answers part: their kinds and rows, else their effects, else their states."""
+    kinds = [f"{type(a).__name__.lower()} by row {a.row.name}" for a in (answer, other)]
+    if not isinstance(answer, Taken) or not isinstance(other, Taken) or answer.row is not other.row:
+        return f"was answered {kinds[0]}; the table answers {kinds[1]}"
+    effects = [", ".join(show_event(effect) for effect in a.effects) or "no effect" for a in (answer, other)]
+    if answer.effects != other.effects:
+        return f"was answered with {effects[0]}; the table answers with {effects[1]}"
+    return f"was answered with a state where {apart(answer.state, other.state)}"
+
+
+def apart(shell: object, table: object) -> str:
+    """The fields in which two states differ."""
+    if type(shell) is not type(table):
+        return f"the shell has {shell!r} and the table {table!r}"
+    pairs = ((name, getattr(shell, name), getattr(table, name)) for name in fields_of(type(shell)))
+    return ", ".join(f"{name} is {show_value(one)}, by the table {show_value(other)}" for name, one, other in pairs if one != other)
 
 
 def running(timers: tuple[set[Enum], set[Enum]]) -> str:

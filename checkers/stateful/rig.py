@@ -30,7 +30,8 @@ from turnproof.checkers.stateful.actions import (
     Plan,
     Send,
 )
-from turnproof.checkers.stateful.model import AnyAnswer, Complaint, Judge, Model, dues, running, same, told
+from turnproof.checkers.stateful.model import AnyAnswer, Complaint, Judge, Model, apart, differing, dues, running, same
+from turnproof.checkers.written import show_event
 from turnproof.machines.kernel import TIMER_EFFECTS
 from turnproof.shell import Failure, Runner, RunnerClosed, TraceStep, VirtualClock
 from turnproof.specs.language import Spec
@@ -185,7 +186,7 @@ class Rig:
                 await self.runner.send(event)
             except RunnerClosed:
                 return
-            self._complain(f"{event} was accepted after the shell was closed")
+            self._complain(f"{show_event(event)} was accepted after the shell was closed")
         elif self.model.accepts(event):
             ticket = self._hand_over(event)
             self._compare_answer(ticket, await self.runner.send(event))
@@ -215,9 +216,9 @@ class Rig:
 
     def _compare_answer(self, ticket: Ticket, answer: AnyAnswer) -> None:
         if ticket.answer is None:
-            self._complain(f"{ticket.event} was answered before it was applied")
+            self._complain(f"{show_event(ticket.event)} was answered before it was applied")
         elif not same(answer, ticket.answer):
-            self._complain(f"{ticket.event} was answered {told(answer)}; the table answers {told(ticket.answer)}")
+            self._complain(f"{show_event(ticket.event)} {differing(answer, ticket.answer)}")
 
     @staticmethod
     async def _turns(count: int) -> None:
@@ -238,17 +239,19 @@ class Rig:
         if ticket is not None:
             ticket.answer = answer
         if not same(step.answer, answer):
-            self._complain(f"{step.event} was answered {told(step.answer)}; the table answers {told(answer)}")
+            self._complain(f"{show_event(step.event)} {differing(step.answer, answer)}")
         elif step.post != self.model.state:
-            self._complain(f"after {step.event} the shell traced {step.post}; by the table it is {self.model.state}")
+            self._complain(f"after {show_event(step.event)} the shell traced a state where {apart(step.post, self.model.state)}")
         elif broken is not None and self.complaint is None:
             self.complaint = broken
 
     def _expect_expiry(self, event: object) -> None:
+        if self.runner.closed:
+            self._complain(f"{show_event(event)} was applied after the shell was closed")
         timer = self.judge.expiries.get(type(event))
         due = None if timer is None else self.model.armed.get(timer)
         if timer is None or due is None:
-            self._complain(f"{event} was applied, which nobody sent at this point")
+            self._complain(f"{show_event(event)} was applied, which nobody sent at this point")
             return
         if due != self.clock.now_ms:
             self._complain(f"timer {timer.name.lower()} fired at {self.clock.now_ms - due:+,} ms from when it is due")
@@ -261,7 +264,8 @@ class Rig:
         elif isinstance(failure.error, asyncio.CancelledError) and self.cancellations_owed:
             self.cancellations_owed -= 1
         else:
-            self._complain(f"on_error was told {failure.error!r} of {failure.effect}, which was told before or never happened")
+            of = "the trace hook" if failure.effect is None else show_event(failure.effect)
+            self._complain(f"on_error was told {failure.error!r} of {of}, which was told before or never happened")
 
     def _escaped(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self._complain(f"an exception escaped to the event loop: {context.get('exception', context.get('message'))!r}")
@@ -308,7 +312,7 @@ class Rig:
     def _note(self, effect: object) -> None:
         due = self.model.effects[self.performed] if self.performed < len(self.model.effects) else None
         if effect != due:
-            self._complain(f"{effect} was performed where {'no effect' if due is None else due} is due")
+            self._complain(f"{show_event(effect)} was performed where {'no effect' if due is None else show_event(due)} is due")
         self.performed += 1
 
     def _owe(self) -> Planted:
@@ -325,7 +329,7 @@ class Rig:
     def _compare(self) -> None:
         self._compare_effects()
         if self.runner.state != self.model.state:
-            self._complain(f"the shell is in {self.runner.state}; by the table it is {self.model.state}")
+            self._complain(f"the shell is in a state where {apart(self.runner.state, self.model.state)}")
         self._compare_timers(self.model.armed, self.model.held)
         by_state, by_effects = self.model.timers_by_state(), (set(self.model.armed), set(self.model.held))
         if by_state != by_effects:
@@ -334,9 +338,9 @@ class Rig:
 
     def _compare_effects(self) -> None:
         if self.tickets:
-            self._complain(f"{self.tickets[0].event} was sent and never applied")
+            self._complain(f"{show_event(self.tickets[0].event)} was sent and never applied")
         if self.performed < len(self.model.effects):
-            self._complain(f"{self.model.effects[self.performed]} was never performed")
+            self._complain(f"{show_event(self.model.effects[self.performed])} was never performed")
         if self.owed or self.cancellations_owed:
             what = repr(self.owed[0]) if self.owed else "a cancellation"
             self._complain(f"a handler ended with {what}, and on_error was not told")
@@ -368,7 +372,7 @@ class Rig:
         self.cancellations_owed = 0
         self._compare_effects()
         if self.runner.state != self.model.state:
-            self._complain(f"closed, the shell is in {self.runner.state}; by the table it is {self.model.state}")
+            self._complain(f"closed, the shell is in a state where {apart(self.runner.state, self.model.state)}")
         self._compare_timers({}, {})
         self._compare_tasks(0)
         await self._together([asyncio.create_task(self._call(event)) for event in self.model.history[-1:]])
