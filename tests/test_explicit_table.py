@@ -13,6 +13,9 @@ from toys import GATE, GATE_SPEC, G, coin, gate, lock, queue, spec_of, then_gate
 from turnproof.checkers.explicit import check, judge_property
 from turnproof.checkers.graph import explore
 from turnproof.checkers.judge import Judge
+from turnproof.checkers.own_checks import own_checks
+from turnproof.checkers.replay import Run
+from turnproof.checkers.story import tell
 from turnproof.checkers.table import count_rows
 from turnproof.checkers.type_shape import LISTED, implied_by_types
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
@@ -284,6 +287,16 @@ def test_a_property_that_cannot_fail_is_a_failure(what: str) -> None:
     prop, message = VACUOUS[what]
     verdict = judged(prop)
     assert (verdict.outcome, verdict.detail) == (Outcome.VIOLATED, message)
+
+
+def test_a_vacuous_property_that_is_proved_is_no_contradiction_of_the_engines() -> None:
+    prop = VACUOUS["antecedent of a state"][0]
+    vacuous = judged(prop)
+    proved = attrs.evolve(vacuous, engine=Engine.SYMBOLIC, outcome=Outcome.HOLDS, detail="")
+    broken = attrs.evolve(vacuous, story=tell(Run(GATE_SPEC), "a run that breaks it", "pass"))
+    for explicit, outcome in ((vacuous, Outcome.HOLDS), (broken, Outcome.VIOLATED)):
+        (agreement,) = (v for v in own_checks(spec_of(GATE, prop), {"explicit", "symbolic"}, [explicit, proved], None))
+        assert agreement.outcome is outcome
 
 
 def test_a_sometimes_that_is_never_reached() -> None:
