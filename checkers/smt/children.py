@@ -78,7 +78,8 @@ def _start(task: Mapping[str, object], seconds: float) -> _Running:
         text.write(json.dumps({"memory_mb": MEMORY_MB, **task}).encode())
         text.seek(0)
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in run(), after the child has ended
-        command = [sys.executable, "-m", "turnproof.checkers.smt.worker"]
+        # -P: a file of the working directory that is called like a module must not be taken for it.
+        command = [sys.executable, "-P", "-m", "turnproof.checkers.smt.worker"]
         process = subprocess.Popen(command, stdin=text, stdout=subprocess.PIPE, stderr=errors)
     now = time.monotonic()
     return _Running(process, now + seconds, now, errors)

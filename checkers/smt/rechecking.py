@@ -148,7 +148,9 @@ def _claims(certificate: Certificate, runs: list[Run], made: list[Verdict]) -> V
         return _verdict(certificate, check, worst, "not proved" if everywhere else NOT_RECHECKED, detail)
     by = " and ".join(f"{run.solver} {run.version}" for run in runs)
     size = f"{len(certificate.claims)} properties of {certificate.table.machine}, an invariant of {len(certificate.invariant)} conjuncts"
-    left = f"; not among them: {'; '.join(certificate.unproved)}" if certificate.unproved else ""
+    names = list(certificate.unproved)
+    more = f"; and {len(names) - FEW} more" if len(names) > FEW else ""
+    left = f"; not among them: {'; '.join(names[:FEW])}{more}" if names else ""
     return _verdict(certificate, check, Outcome.HOLDS, f"proved (any length of run, any count; re-checked by {by}): {size}{left}")
 
 
