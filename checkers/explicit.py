@@ -10,6 +10,8 @@ import difflib
 import time
 from collections.abc import Iterator
 
+import attrs
+
 from turnproof.checkers.discipline import check_discipline
 from turnproof.checkers.graph import Graph, LimitReached, explore
 from turnproof.checkers.judge import Judge, Violation, events
@@ -28,13 +30,23 @@ def check(spec: Spec, graph: Graph, *, progress: Progress | None = None) -> list
     counterexample does not happen when it is played again.
     """
     said = SILENT if progress is None else progress
-    judge = Judge(graph)
+    judge = Judge(_of(spec, graph))
     verdicts = [*check_table(judge), *check_discipline(judge)]
     for number, prop in enumerate(spec.properties):
         said.say("properties judged", number, len(spec.properties))
         verdicts.append(judge_property(judge, prop))
     said.say("properties judged", len(spec.properties), len(spec.properties))
     return [*verdicts, *check_requirements(spec)]
+
+
+def _of(spec: Spec, graph: Graph) -> Graph:
+    """The graph, seen as explored for ``spec``: a specification with other properties may share it, not one with other states."""
+    if graph.spec is spec:
+        return graph
+    same = spec.histories == graph.spec.histories and spec.assume is graph.spec.assume
+    if not same or (spec.tokens, spec.counter) != (graph.spec.tokens, graph.spec.counter):
+        raise TableError(f"the graph of {graph.machine.name} was explored for a specification of other history, assumption or bounds")
+    return attrs.evolve(graph, spec=spec)
 
 
 def judge_property(judge: Judge, prop: Property) -> Verdict:

@@ -178,6 +178,15 @@ def test_every_property_of_the_gate_holds() -> None:
     assert all(v.how and not v.detail for v in verdicts)
 
 
+def test_a_graph_serves_the_specifications_it_was_explored_for() -> None:
+    graph = explore(GATE_SPEC)
+    fewer = attrs.evolve(GATE_SPEC, properties=GATE_SPEC.properties[:1])
+    assert {v.check for v in check(fewer, graph)} < {v.check for v in check(GATE_SPEC, graph)}
+    for changed in ({"tokens": 3}, {"histories": (toys.UNLOCKS,)}, {"assume": on(toys.Passed)}):
+        with pytest.raises(TableError, match="was explored for a specification of other history, assumption or bounds"):
+            check(attrs.evolve(GATE_SPEC, **changed), graph)
+
+
 @pytest.mark.parametrize(("name", "machine", "run"), PLANTED, ids=[p[0] for p in PLANTED])
 def test_a_planted_mistake_is_found_with_its_shortest_run(name: str, machine: toys.AnyMachine, run: list[str] | None) -> None:
     verdicts = {v.check: v for v in check(GATE_SPEC, explore(GATE_SPEC, machine=machine))}
