@@ -17,7 +17,7 @@ from turnproof.checkers.story import tell
 from turnproof.checkers.verdict import Story
 from turnproof.checkers.words import is_about_steps
 from turnproof.machines.kernel import TableError, formula
-from turnproof.specs.language import Always, EventuallyAlways, Fair, LeadsTo, Property, Said, Sometimes, Step
+from turnproof.specs.language import Always, EventuallyAlways, Fair, LeadsTo, Order, Property, Said, Sometimes, Step
 
 Lines = Sequence[tuple[int, int]]
 """Steps as (event, node before)."""
@@ -80,6 +80,8 @@ class Judge:
             return self._broken_state(bad, prop, all_routes)
         if isinstance(prop, Step):
             return self._broken_step(self.evaluation.steps_against(prop.holds, where), prop, all_routes)
+        if isinstance(prop, Order):
+            return self._broken_step(self.steps_out_of_order(prop), prop, all_routes)
         if isinstance(prop, LeadsTo):
             return self._lasso(self.leads_to(prop), prop.fairness, prop)
         if isinstance(prop, EventuallyAlways):
@@ -117,6 +119,19 @@ class Judge:
         chosen = lines if all_routes else lines[:1]
         stories = [self.tell(line, lambda run: run.breaks(prop), sentence(prop), f"run.expect({prop.name!r})") for line in chosen]
         return Violation(tuple(stories), count, what)
+
+    def steps_emitting_both(self, prop: Order) -> Array:
+        """(event, node) -> whether the step satisfies ``prop.when`` and emits both classes of effect."""
+        both = [any(type(e) is prop.first for e in made) and any(type(e) is prop.second for e in made) for made in self.graph.effect_lists]
+        return self._steps_with(both, prop)
+
+    def steps_out_of_order(self, prop: Order) -> Array:
+        """(event, node) -> whether the step breaks ``prop``."""
+        return self._steps_with([prop.broken_by(made) for made in self.graph.effect_lists], prop)
+
+    def _steps_with(self, marked: Sequence[bool], prop: Order) -> Array:
+        there = np.array(marked, dtype=bool)[self.graph.effects] & (self.graph.row >= 0)
+        return there if prop.when is None else there & self.evaluation.steps_where(prop.when, f"property {prop.name!r}")
 
     # ── promises about the future ──
 

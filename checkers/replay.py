@@ -16,7 +16,20 @@ import attrs
 from turnproof.checkers.predicates import Memory, Pasts, Predicates
 from turnproof.checkers.words import is_about_steps, words_of
 from turnproof.machines.kernel import HOLE, Ignored, PauseTimer, ResumeTimer, StartTimer, StopTimer, Taken, TimerRule
-from turnproof.specs.language import Always, Answered, AnyMachine, EventuallyAlways, Fair, LeadsTo, Property, Said, Sometimes, Spec, Step
+from turnproof.specs.language import (
+    Always,
+    Answered,
+    AnyMachine,
+    EventuallyAlways,
+    Fair,
+    LeadsTo,
+    Order,
+    Property,
+    Said,
+    Sometimes,
+    Spec,
+    Step,
+)
 
 
 class InternalError(AssertionError):
@@ -110,6 +123,9 @@ class Run:
             return not self.holds_now(prop.holds)
         if isinstance(prop, Step):
             return bool(self.played) and not self.held(prop.holds, self.played[-1])
+        if isinstance(prop, Order):
+            last = self.played[-1] if self.played else None
+            return last is not None and prop.broken_by(last.effects) and (prop.when is None or self.held(prop.when, last))
         if isinstance(prop, LeadsTo):
             return self._is_fair(prop.fairness, loop_from) and self._never_led_to(prop, loop_from)
         if isinstance(prop, EventuallyAlways):

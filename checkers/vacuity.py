@@ -18,13 +18,16 @@ from turnproof.checkers.liveness import without_fair_run
 from turnproof.checkers.type_shape import implied_by_types
 from turnproof.checkers.words import is_about_steps
 from turnproof.machines.kernel import Formula, conjuncts, formula, show
-from turnproof.specs.language import Always, EventuallyAlways, Fair, LeadsTo, Property, Step
+from turnproof.specs.language import Always, EventuallyAlways, Fair, LeadsTo, Order, Property, Step
 
 
 def why_vacuous(judge: Judge, prop: Property) -> str:
     """Why ``prop``, which holds, shows nothing; empty if it does show something."""
     if isinstance(prop, (Always, Step)):
         return "; ".join(_antecedents(judge, prop)) or _types(judge, prop)
+    if isinstance(prop, Order):
+        both = f"emits both {prop.first.__name__} and {prop.second.__name__}"
+        return "" if judge.steps_emitting_both(prop).any() else f"vacuous: no step that it speaks of {both}"
     if isinstance(prop, LeadsTo):
         return "; ".join(_future(judge, prop))
     if isinstance(prop, EventuallyAlways):

@@ -7,6 +7,7 @@ A property is checked by every engine that can read it; engines know this file a
 | :class:`Always` | holds in every reachable state | explicit, symbolic |
 | :class:`Step` | holds of every step: state before, event, answer, effects, state after (an action property of TLA+) | explicit, symbolic |
 | :class:`Sometimes` | some reachable state, or some step, satisfies it; a specification that checks nothing fails here | explicit |
+| :class:`Order` | where a step emits both, one class of effect comes before another | explicit |
 | :class:`LeadsTo` | whenever the first holds, the second holds then or later, under the stated fairness | explicit |
 | :class:`EventuallyAlways` | from some moment on it holds for ever, under the stated fairness | explicit |
 
@@ -202,6 +203,23 @@ class EventuallyAlways(Property):
     fairness: tuple[Fair, ...] = ()
 
 
+@attrs.frozen(eq=False, kw_only=True)
+class Order(Property):
+    """In every step that satisfies ``when`` and emits both, every effect of class ``first`` comes before every one of ``second``.
+
+    What is done first may come back as an event while the rest is still undone; the order of effects is a promise of its own.
+    """
+
+    first: type = attrs.field(kw_only=False)
+    second: type = attrs.field(kw_only=False)
+    when: bool | None = None
+
+    def broken_by(self, effects: Sequence[object]) -> bool:
+        """Whether these effects of one step come in the wrong order."""
+        kinds = [type(effect) for effect in effects]
+        return self.second in kinds and self.first in kinds[kinds.index(self.second) :]
+
+
 def never(name: str, bad: bool, *, requirements: str | Sequence[str], harm: str = "") -> Always:
     """``bad`` holds in no reachable state."""
     return Always(name, not_(bad), requirements=requirements, harm=harm)
@@ -267,6 +285,14 @@ class Variant:
     """Property name -> length of the shortest counterexample (events)."""
 
 
+def _check_order(prop: Order, machine: AnyMachine) -> None:
+    for effect in (prop.first, prop.second):
+        if effect not in machine.effects:
+            raise TableError(f"property {prop.name!r} orders {effect.__name__}, which is no effect of {machine.name}")
+    if prop.first is prop.second:
+        raise TableError(f"property {prop.name!r} orders {prop.first.__name__} before itself")
+
+
 @attrs.frozen(eq=False, kw_only=True)
 class Spec:
     """What must hold of one machine, within which bounds it is explored, and which designs must fail it."""
@@ -307,6 +333,8 @@ class Spec:
                     raise TableError(f"property {prop.name!r} names {rid}, which is no requirement of this specification")
             if isinstance(prop, (Always, Step, Sometimes, EventuallyAlways)):
                 formula(prop.holds, f"property {prop.name!r}")
+            if isinstance(prop, Order):
+                _check_order(prop, self.machine)
         designs = [self.machine.name, *(variant.machine.name for variant in self.variants)]
         for path, design in self.recordings.items():
             if design not in designs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnproof.machines.kernel import NOBODY, PauseTimer, ResumeTimer, choose, implies, named, not_, one_of
+from turnproof.machines.kernel import NOBODY, PauseTimer, ResumeTimer, StartTimer, choose, implies, named, not_, one_of
 from turnproof.machines.reply_operation import attached, detached, entered, expiry, failed, now, probed, upstream
 from turnproof.machines.reply_operation_words import (
     TERMINAL,
@@ -33,11 +33,13 @@ from turnproof.machines.reply_operation_words import (
     OwnedWaitEnded,
     Phase,
     PhaseEntered,
+    RecoveryRequested,
     Release,
     ReplyOperation,
     Result,
     RetainFailureRequested,
     RetainUntilCompleteRequested,
+    SettleOwner,
     StampActivity,
     SupersedeRequested,
     Timer,
@@ -46,7 +48,7 @@ from turnproof.machines.reply_operation_words import (
     Window,
     WindowExpired,
 )
-from turnproof.specs.language import Property, Step, after, emits, on, taken
+from turnproof.specs.language import Order, Property, Step, after, emits, on, taken
 
 then = after(ReplyOperation)
 pending = named("pending", now.result == Result.NONE)
@@ -115,6 +117,22 @@ RECORDED_RESULTS: tuple[Property, ...] = (
     Step("completing marks the owner done", implies(on(Completed), then.owner_done), requirements="R-REPLY-27"),
 )  # fmt: skip
 
+ORDERS: tuple[Property, ...] = (
+    Order("an expiry cancels the backend before it fires the signal", CancelBackend, AbortSignal, requirements="R-REPLY-16",
+          when=on(ExpiryRequested, WindowExpired, LeaseExpired), harm="a listener of the signal frees what the backend still uses"),
+    Order("an abort fires the signal before it cancels the backend", AbortSignal, CancelBackend, requirements="R-REPLY-22",
+          when=on(AbortRequested, UpstreamAborted, SupersedeRequested, Evicted)),
+    Order("the upstream signal is let go before the own one fires", DetachUpstream, AbortSignal, requirements="R-REPLY-20",
+          harm="the signal that fires comes back as a second abort"),
+    Order("what stops a backend comes before the slot is free", CancelBackend, Release, requirements="R-REPLY-24",
+          harm="the successor begins before its predecessor was told to stop"),
+    Order("the signal fires before the slot is free", AbortSignal, Release, requirements="R-REPLY-24"),
+    Order("the slot is free before the owner settles", Release, SettleOwner, requirements="R-REPLY-27",
+          harm="whoever waits for the owner finds the slot taken"),
+    Order("the last thing an abort does is to arm the settle timer", CancelBackend, StartTimer, requirements="R-REPLY-21",
+          when=not_(on(RecoveryRequested))),
+)  # fmt: skip
+
 RECORDED_FACTS: tuple[Property, ...] = (
     Step("from commitment or result on, the upstream signal is not listened to", requirements="R-REPLY-8", holds=
          emits(DetachUpstream) == (unprotected & protected_then), harm="a caller that left aborts a reply that is being delivered"),
@@ -160,4 +178,4 @@ RECORDED_FACTS: tuple[Property, ...] = (
          harm="a run that works is judged stale, or a dead one is not"),
 )  # fmt: skip
 
-RECORDS = RECORDED_RESULTS + RECORDED_FACTS
+RECORDS = RECORDED_RESULTS + ORDERS + RECORDED_FACTS

@@ -10,9 +10,10 @@ import pytest
 from turnproof.checkers import explicit
 from turnproof.checkers.graph import explore
 from turnproof.checkers.verdict import Outcome
-from turnproof.machines.kernel import HOLE, Ignored, Refused, Row, Taken, conjuncts, formula, named
+from turnproof.machines.kernel import HOLE, Ignored, OnlyIf, Refused, Row, StopTimer, TableError, Taken, conjuncts, formula, named
 from turnproof.machines.reply_operation import MACHINE, abortable
-from turnproof.machines.reply_operation_words import Effect, Event, ReplyOperation
+from turnproof.machines.reply_operation_words import DeliverSteer, Effect, Event, Phase, Release, ReplyOperation
+from turnproof.specs.language import Order
 from turnproof.specs.reply_operation import SPEC
 
 
@@ -80,6 +81,45 @@ def test_every_historic_variant_fails_and_the_target_does_not() -> None:
     assert [verdict for verdict in told if verdict.outcome is not Outcome.HOLDS] == []
     for verdict in explicit.check(SPEC, explore(SPEC)):
         assert verdict.outcome is Outcome.HOLDS, verdict
+
+
+def orders() -> list[Order]:
+    return [prop for prop in SPEC.properties if isinstance(prop, Order)]
+
+
+@pytest.mark.parametrize("order", orders(), ids=lambda order: order.name.replace(" ", "-"))
+def test_each_order_of_effects_can_be_broken(order: Order) -> None:
+    """Swapping the two effects in each row that emits both breaks the order, and the story ends in a step of such a row."""
+
+    def kind(effect: object) -> type:
+        return type(effect.effect if isinstance(effect, OnlyIf) else effect)
+
+    def swapped(row: Row[ReplyOperation, Effect]) -> Row[ReplyOperation, Effect]:
+        late = [e for e in row.emit if kind(e) is order.second]
+        return attrs.evolve(row, emit=(*late, *(e for e in row.emit if kind(e) is not order.second)))
+
+    rows = {row.name: swapped(row) for row in MACHINE.rows if {order.first, order.second} <= {kind(e) for e in row.emit}}
+    spec = attrs.evolve(SPEC, properties=(order,), variants=(), recordings={}, histories=())
+    broken = MACHINE.variant("swapped", replace=rows)
+    verdict = next(v for v in explicit.check(spec, explore(spec, machine=broken)) if v.check == order.name)
+    assert verdict.outcome is Outcome.VIOLATED
+    assert verdict.story is not None
+    assert verdict.story.steps[-1].row in rows
+
+
+def test_an_order_of_effects_that_never_come_together_is_vacuous() -> None:
+    order = Order("vacuous", DeliverSteer, Release, requirements="R-REPLY-28")
+    spec = attrs.evolve(SPEC, properties=(order,), variants=(), recordings={}, histories=())
+    verdict = next(v for v in explicit.check(spec, explore(spec)) if v.check == "vacuous")
+    assert verdict.outcome is Outcome.VIOLATED
+    assert "no step that it speaks of emits both DeliverSteer and Release" in verdict.detail
+
+
+def test_an_order_names_effects_of_the_machine() -> None:
+    with pytest.raises(TableError, match="orders StopTimer before itself"):
+        attrs.evolve(SPEC, properties=(Order("x", StopTimer, StopTimer, requirements="R-REPLY-5"),))
+    with pytest.raises(TableError, match="orders Phase, which is no effect of reply_operation"):
+        attrs.evolve(SPEC, properties=(Order("x", Phase, StopTimer, requirements="R-REPLY-5"),))
 
 
 def test_every_event_class_is_explored() -> None:
