@@ -99,7 +99,7 @@ def test_each_order_of_effects_can_be_broken(order: Order) -> None:
         return attrs.evolve(row, emit=(*late, *(e for e in row.emit if kind(e) is not order.second)))
 
     rows = {row.name: swapped(row) for row in MACHINE.rows if {order.first, order.second} <= {kind(e) for e in row.emit}}
-    spec = attrs.evolve(SPEC, properties=(order,), variants=(), recordings={}, histories=())
+    spec = attrs.evolve(SPEC, properties=(order,), variants=(), recordings={}, histories=(), tokens=1, counter=0)
     broken = MACHINE.variant("swapped", replace=rows)
     verdict = next(v for v in explicit.check(spec, explore(spec, machine=broken)) if v.check == order.name)
     assert verdict.outcome is Outcome.VIOLATED
@@ -109,7 +109,7 @@ def test_each_order_of_effects_can_be_broken(order: Order) -> None:
 
 def test_an_order_of_effects_that_never_come_together_is_vacuous() -> None:
     order = Order("vacuous", DeliverSteer, Release, requirements="R-REPLY-28")
-    spec = attrs.evolve(SPEC, properties=(order,), variants=(), recordings={}, histories=())
+    spec = attrs.evolve(SPEC, properties=(order,), variants=(), recordings={}, histories=(), tokens=1, counter=0)
     verdict = next(v for v in explicit.check(spec, explore(spec)) if v.check == "vacuous")
     assert verdict.outcome is Outcome.VIOLATED
     assert "no step that it speaks of emits both DeliverSteer and Release" in verdict.detail
