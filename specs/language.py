@@ -221,7 +221,7 @@ class Order(Property):
 
 
 def never(name: str, bad: bool, *, requirements: str | Sequence[str], harm: str = "") -> Always:
-    """``bad`` holds in no reachable state."""
+    """``bad`` holds in no reachable state. ``name`` says what is true of every run: "no reply is ..."."""
     return Always(name, not_(bad), requirements=requirements, harm=harm)
 
 

@@ -130,7 +130,7 @@ RESULT_PROPERTIES: tuple[Property, ...] = (
         requirements="R-REPLY-3",
          harm="the registry and the operation disagree about who holds the key"),
     RELEASED_ONCE,
-    never("a reply is released without a result", now.released & (now.result == Result.NONE), requirements=("R-REPLY-1", "R-REPLY-3"),
+    never("no reply is released without a result", now.released & (now.result == Result.NONE), requirements=("R-REPLY-1", "R-REPLY-3"),
           harm="the user never hears how it ended"),
     LeadsTo("every reply with a result is released", ended, now.released, requirements="R-REPLY-4", fairness=(SETTLE_FIRES,),
             harm="the session is wedged: every later message waits for a reply that is over"),
@@ -223,7 +223,7 @@ RECOVERY_PROPERTIES: tuple[Property, ...] = (
          implies(on(RecoveryRequested) & taken(), (then.result == Result.NONE) & not_(then.signal_aborted) & not_(then.released)
          & not_(emits(AbortSignal)) & not_(emits(Release))),
          harm="the user's message is given up although a fallback could answer it"),
-    never("a reply ends as aborted for stuck recovery", now.result == Result.ABORTED_FOR_STUCK_RECOVERY, requirements="R-REPLY-12"),
+    never("no reply ends as aborted for stuck recovery", now.result == Result.ABORTED_FOR_STUCK_RECOVERY, requirements="R-REPLY-12"),
     Step("stuck recovery needs a running reply and an abortable backend not cancelled for it before", requirements="R-REPLY-13", holds=
          implies(on(RecoveryRequested) & taken(), (now.phase == Phase.RUNNING) & attended & abortable & (now.backend != now.recovered))),
     refuses("an attempt is recovered at most once", RecoveryRequested, attended & (now.backend == now.recovered), requirements="R-REPLY-13",

@@ -180,7 +180,7 @@ VARIANTS: tuple[Variant, ...] = (
                   "so no fallback is tried (rest of B1)."),
     Variant(machine=P1_UNSETTLED, violates={ALIVE: 2, SETTLES: 2, RELEASED: 2},
             about="P1 (proposal, June 2026): recovery aborts the whole reply on a path of its own that arms no settle timer (B4, B6)."),
-    Variant(machine=P2_WHOLE_REPLY, violates={ALIVE: 2, "a reply ends as aborted for stuck recovery": 2},
+    Variant(machine=P2_WHOLE_REPLY, violates={ALIVE: 2, "no reply ends as aborted for stuck recovery": 2},
             about="P2 (proposal, July 2026): the whole reply is aborted before the fallback starts, which then finds an aborted signal "
                   "and stops (B6)."),
     Variant(machine=REENTRANT, violates={UNCHANGED: 2, REFUSES_ENDED: 2},

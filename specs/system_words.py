@@ -45,6 +45,10 @@ class Received(Variable):
     said: Said | None = None
     fields: tuple[tuple[str, object], ...] = ()
 
+    # As in Emitted: different patterns are different words.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
     def __str__(self) -> str:
         return f"{self.scope} {self.said.value if self.said else 'received'} {self.owner.__name__}{_pattern(self.fields)}"
 
