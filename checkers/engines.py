@@ -23,7 +23,7 @@ from turnproof.specs.system import SystemSpec
 if TYPE_CHECKING:
     from turnproof.checkers.graph import Graph
 
-STEPS = 2_000
+STEPS = 20_000
 """Steps of the sampled runs against the shell."""
 
 

@@ -23,7 +23,8 @@ from turnproof.machines.reply_operation_words import (
     StampActivity,
     Timer,
 )
-from turnproof.shell import Failure, Performed, ReplyHandlers, Runner, VirtualClock, reply_runner, virtual_time
+from turnproof.shell import Failure, Performed, Runner, VirtualClock, virtual_time
+from turnproof.shell.reply_operation import ReplyHandlers, reply_runner
 
 
 class Reply(ReplyHandlers):

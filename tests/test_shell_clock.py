@@ -195,7 +195,7 @@ def test_the_shell_needs_attrs_and_the_standard_library_alone() -> None:
     code = (
         "import sys; before = set(sys.modules); import turnproof.shell;"
         "new = {name.partition('.')[0] for name in set(sys.modules) - before};"
-        "print(sorted(new - set(sys.stdlib_module_names)))"
+        "print(sorted(new - set(sys.stdlib_module_names)), 'turnproof.machines.reply_operation' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['attr', 'attrs', 'turnproof']"
+    assert done.stdout.strip() == "['attr', 'attrs', 'turnproof'] False"

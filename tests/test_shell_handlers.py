@@ -37,8 +37,9 @@ from turnproof.machines.reply_operation import MACHINE as REPLY
 from turnproof.machines.reply_operation_words import AbortReason, AbortRequested, BackendAttached, PhaseEntered, Result
 from turnproof.machines.reply_operation_words import Phase as ReplyPhase
 from turnproof.machines.reply_operation_words import Timer as ReplyTimer
-from turnproof.shell import HandlersError, ReplyHandlers, Runner, TraceStep, VirtualClock, reply_runner, virtual_time
+from turnproof.shell import HandlersError, Runner, TraceStep, VirtualClock, virtual_time
 from turnproof.shell.handlers import check_handlers, method_name, method_names
+from turnproof.shell.reply_operation import ReplyHandlers, reply_runner
 from turnproof.shell.timers import Timers
 
 pytest_plugins = ["turnproof.shell.fixtures"]
@@ -110,7 +111,7 @@ def test_the_protocol_of_the_reply_operation_has_exactly_its_effects() -> None:
 
 CONSUMER = """
 from turnproof.machines.reply_operation_words import {names}
-from turnproof.shell import Performed, reply_runner
+from turnproof.shell.reply_operation import reply_runner
 
 
 class Mine:

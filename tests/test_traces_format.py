@@ -27,7 +27,8 @@ from turnproof.machines.reply_operation_words import (
     Phase,
     PhaseEntered,
 )
-from turnproof.shell import VirtualClock, reply_runner, virtual_time
+from turnproof.shell import VirtualClock, virtual_time
+from turnproof.shell.reply_operation import reply_runner
 from turnproof.specs.reply_operation import SPEC
 from turnproof.traces import files, line, split
 from turnproof.traces.coding import Coder

@@ -1,12 +1,12 @@
 """The asyncio shell: runs machines. It applies an event, stores the state, then performs the effects in order.
 
-``Runner`` is one instance of one machine, ``reply_runner`` the typed way to one reply. ``virtual_time`` and ``run_virtual`` make tests
-of it take no time; ``turnproof.shell.fixtures`` has the pytest fixture. Needs attrs and the standard library, nothing else.
+``Runner`` is one instance of one machine; ``turnproof.shell.reply_operation`` has the typed way to one reply. ``virtual_time`` and
+``run_virtual`` make tests take no time; ``turnproof.shell.fixtures`` has the pytest fixture. Needs attrs and the standard library,
+nothing else, and loads no machine that you do not import.
 """
 
 from turnproof.shell.clock import ClockStalled, VirtualClock, VirtualLoop, run_virtual, virtual_time
 from turnproof.shell.handlers import Failure, Handler, HandlersError, Performed, log_failure
-from turnproof.shell.reply_operation import ReplyHandlers, ReplyRunner, reply_runner
 from turnproof.shell.runner import Runner, RunnerClosed, TraceStep
 
 __all__ = [
@@ -15,15 +15,12 @@ __all__ = [
     "Handler",
     "HandlersError",
     "Performed",
-    "ReplyHandlers",
-    "ReplyRunner",
     "Runner",
     "RunnerClosed",
     "TraceStep",
     "VirtualClock",
     "VirtualLoop",
     "log_failure",
-    "reply_runner",
     "run_virtual",
     "virtual_time",
 ]
