@@ -63,8 +63,9 @@ class TraceStep(Generic[S, E, F]):
     event: E
     answer: Answer[S, F]
     before: S
-    """The state the event met, and after the step."""
+    """The state the event met."""
     post: S
+    """The state after the step."""
 
     @property
     def said(self) -> str:
