@@ -7,7 +7,7 @@ end late or never, an abort, an expiry or a force clear comes at the worst momen
 
 from __future__ import annotations
 
-from turnproof.machines.kernel import implies, named, not_
+from turnproof.machines.kernel import Row, implies, named, not_
 from turnproof.machines.reply_operation import MACHINE as REPLY
 from turnproof.machines.reply_operation_words import (
     AbortReason,
@@ -233,15 +233,18 @@ a_in, b_in = named("a holds its slot", in_slot(a, owner_a)), named("b holds its 
 a_frees = a.emits(Release)
 ALIAS_WAITS = "a caller that waits by a replaced id wakes with the release of the operation"
 UNTOUCHED = "nothing late of a touches b"
+IDLE_ANSWER = "true is answered while nobody holds the key"
+HOLDER_KNOWN = "the slot knows who holds it"
+ONE_ATTEMPT = "two attempts of one key never run together"
 ONE_HOLDER = "at most one operation holds the slot"
 
 PROPERTIES: tuple[Property, ...] = (
     Always(ONE_HOLDER, not_(a_in & b_in), requirements="R-REPLY-2", harm="two replies answer in one session"),
-    Always("the slot knows who holds it", ((slot.now.holder == "a") == a_in) & ((slot.now.holder == "b") == b_in),
+    Always(HOLDER_KNOWN, ((slot.now.holder == "a") == a_in) & ((slot.now.holder == "b") == b_in),
         requirements="R-REPLY-2"),
     Always("who waits, waits for a held key", requirements="R-REPLY-6", harm="a caller waits for ever at a free key", holds=
            implies((by_key.now.phase == WAITING) | (by_id.now.phase == WAITING), slot.now.phase == HELD)),
-    StepProperty("true is answered while nobody holds the key", requirements="R-REPLY-6", holds=
+    StepProperty(IDLE_ANSWER, requirements="R-REPLY-6", holds=
          implies(by_key.emits(Resolve, released=True) | by_id.emits(Resolve, released=True), slot.next.phase != HELD),
          harm="a caller starts beside the successor"),
     StepProperty("a release answers each waiting caller once", requirements="R-REPLY-6", holds=
@@ -260,7 +263,7 @@ PROPERTIES: tuple[Property, ...] = (
     Sometimes("b holds the slot while a's cleanup is late", a.now.released & b_in & (id_1.now.owner == "b"), requirements="R-REPLY-24"),
     Always("an id never outlives its operation", requirements="R-REPLY-25", holds=
            implies(id_1.now.owner == "a", a_in) & implies(id_1.now.owner == "b", b_in) & implies(id_2.now.owner == "a", a_in)),
-    Always("two attempts of one key never run together", not_(alive(attempt_a) & alive(attempt_b)), requirements="R-REPLY-26",
+    Always(ONE_ATTEMPT, not_(alive(attempt_a) & alive(attempt_b)), requirements="R-REPLY-26",
            harm="two attempts write one session"),
     Sometimes("an attempt outlives the slot of its operation", a.now.released & alive(attempt_a), requirements="R-REPLY-26"),
     LeadsTo("an operation with a result gives the slot up", a_in & (a.now.result != Result.NONE), slot.now.holder != "a",
@@ -271,19 +274,28 @@ PROPERTIES: tuple[Property, ...] = (
 
 
 def _variants() -> tuple[SystemVariant, ...]:
-    from turnproof.specs.reply_slot import BY_SESSION
+    from turnproof.specs.reply_slot import BY_SESSION, NO_SERIAL_LANE
     from turnproof.specs.session_id import FORGETS
 
+    again = REPLY.variant(
+        "reply_operation_releases_again",
+        replace={"Completed/released": Row(Completed, emit=(Release(),), name="Completed/released")},
+    )
     return (
         SystemVariant(
             system=SYSTEM.with_machines("reply_registry_forgets_ids", id_1=FORGETS, id_2=FORGETS),
-            violates={"a caller waits by an id that was replaced": 0},
-            about="A rotation that deletes the old id: a caller that waits by it is told that nothing runs.",
+            violates={IDLE_ANSWER: 3},
+            about="A rotation that deletes the old id: a caller that waits by it is told at once that nothing runs.",
         ),
         SystemVariant(
-            system=SYSTEM.with_machines("reply_registry_by_session", slot=BY_SESSION),
-            violates={ONE_HOLDER: 9},
-            about="E0 and E1: a late release frees the slot of the successor, because it names the session and not the operation.",
+            system=SYSTEM.with_machines("reply_registry_by_session", slot=BY_SESSION, a=again, b=again),
+            violates={HOLDER_KNOWN: 4, UNTOUCHED: 4},
+            about="E0 and E1: a late release frees the successor's slot, because it names the session and not the operation (B11).",
+        ),
+        SystemVariant(
+            system=SYSTEM.with_machines("reply_registry_lane_reset", slot=NO_SERIAL_LANE),
+            violates={ONE_ATTEMPT: 7},
+            about="The lane is reset while the attempt of the reply before still runs, and the next attempt starts beside it (B7).",
         ),
     )
 
@@ -295,6 +307,7 @@ SPEC = SystemSpec(
         for rid in ("R-REPLY-2", "R-REPLY-4", "R-REPLY-6", "R-REPLY-7", "R-REPLY-24", "R-REPLY-25", "R-REPLY-26")
     },
     properties=PROPERTIES,
+    variants=_variants(),
     tokens=2,
     counter=2,
 )  # fmt: skip

@@ -21,6 +21,7 @@ from turnproof.machines.reply_slot import (
     OfferDeclined,
     ReleaseReported,
     ReplySlot,
+    StartAttempt,
     StartQueuedTurn,
     TurnKind,
     TurnQueued,
@@ -143,6 +144,14 @@ NO_PUMP = MACHINE.variant(
     },
 )
 
+NO_SERIAL_LANE = MACHINE.variant(
+    "reply_slot_two_attempts",
+    replace={
+        "AttemptRequested/lane_free": R(wanted, data=evolve(now, attempt=wanted.operation), emit=(StartAttempt(wanted.operation),),
+                                        name="AttemptRequested/lane_free"),
+    },
+)  # fmt: skip
+
 SPEC = Spec(
     machine=MACHINE,
     requirements={rid: REQUIREMENTS[rid] for rid in ("R-REPLY-2", "R-REPLY-6", "R-REPLY-24", "R-REPLY-26", "R-REPLY-27")},
@@ -154,6 +163,8 @@ SPEC = Spec(
         Variant(machine=NO_LANE_CHECK, violates={LANE_SERIAL: 4},
                 about="Proposals without the ownership recheck: the lane is reset while the fallback runs, and a queued turn starts "
                       "beside it (B7)."),
+        Variant(machine=NO_SERIAL_LANE, violates={"a lane runs one attempt": 5},
+                about="The lane is reset while an attempt still runs, and the next one starts beside it (B7)."),
         Variant(machine=NO_PUMP, violates={LOST_TURN: 5},
                 about="openclaw/openclaw#89208: queued work is left behind after a clean abort, because the end of the attempt pumps no "
                       "queue."),
