@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import attrs
 import numpy as np
 
-from turnproof.checkers.network.kernel import BITS, Ints, Net, Small, Work
+from turnproof.checkers.network.kernel import places as at
+from turnproof.checkers.network.kernel.places import BITS, Ints, Small
+from turnproof.checkers.network.kernel.step import lowest_bits
 from turnproof.checkers.network.tables import Filled, Tables
-from turnproof.checkers.network.triggers import Trigger
-from turnproof.machines.kernel import Formula
+from turnproof.machines.kernel import Formula, TableError
+
+MISSING_ROOM = 4096
+"""Entries asked for at a time."""
 
 
 @attrs.frozen(eq=False)
@@ -44,85 +49,142 @@ def layout(widths: Sequence[int]) -> Layout:
     return Layout(tuple(widths), np.array(word, np.int32), np.array(shift, np.int64), max(1, len(used)))
 
 
-def grown(array: Any, length: int) -> Any:
-    """The array with room for ``length`` rows, at least doubled when it must grow; what is new is zero."""
-    if length <= len(array):
-        return array
-    bigger = np.zeros((max(length, 2 * len(array)), *array.shape[1:]), array.dtype)
-    bigger[: len(array)] = array
-    return bigger
-
-
 class Arrays:
-    """The arrays of one system. :meth:`sync` after every ``tables.fill``, and after formulas were compiled."""
+    """The arrays ``a`` and ``b`` of one system. :meth:`sync` after every ``tables.fill``, :meth:`rebuild` after formulas were compiled."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables, self.components = tables, tables.components
         self.count = len(self.components)
         chance = random.Random(20240229)
-        self.spread: Ints = np.array([chance.getrandbits(61) | 1 for _ in range(self.count)], np.int64)
-        self.layout = layout([max(2, (len(c.locals) - 1).bit_length()) for c in self.components])
-        self.trigger: Small = np.array([list(row) for row in tables.rows], np.int32).reshape(-1, 4)
-        self.entry: Small = np.zeros((64, 5), np.int32)
-        self.out: Small = np.zeros((64, 2), np.int32)
-        self.inc: Small = np.zeros((64, 2), np.int32)
-        self.entries = self.outs = self.incs = 0
-        self.widest = 1
-        self.relevant = [[(n, t) for n, t in enumerate(tables.triggers) if self._concerns(t, comp)] for comp in range(self.count)]
+        self.spread = [chance.getrandbits(61) | 1 for _ in range(self.count)]
+        self.layout = layout([tables.width(comp) for comp in range(self.count)])
+        self.widest = 4
+        self.relevant = [[(n, t) for n, t in enumerate(tables.triggers) if tables.concerns(t, comp)] for comp in range(self.count)]
         self.rebuild()
 
-    def _concerns(self, trigger: Trigger, comp: int) -> bool:
-        tables = self.tables
-        if comp == tables.index[trigger.where] or (trigger.budget >= 0 and comp == tables.first_budget + trigger.budget):
-            return True
-        return tables.forbids_by_guard(trigger, comp)
-
-    # ── everything anew, and what was added ──
+    # ── everything anew ──
 
     def rebuild(self) -> None:
         """Lay out everything again: after new formulas were compiled, or when a component outgrew its room."""
-        compiler = self.tables.compiler
-        self.words = max(1, -(-(len(self.tables.triggers) + len(compiler.clauses)) // BITS))
-        self.room = [(max(16, 2 * len(c.locals)), max(4, 2 * len(c.inputs))) for c in self.components]
-        sizes = [locals_ * inputs for locals_, inputs in self.room]
-        self.offset: Ints = np.cumsum([0, *sizes[:-1]]).astype(np.int64)
-        self.stride: Ints = np.array([inputs for _, inputs in self.room], np.int64)
-        self.table: Small = np.full(sum(sizes), -1, np.int32)
+        compiler, triggers = self.tables.compiler, len(self.tables.triggers)
+        self.words = max(1, -(-(triggers + len(compiler.clauses)) // BITS))
+        self._sizes()
+        self.room = [(max(8, 2 * len(c.locals)), max(4, 2 * len(c.inputs))) for c in self.components]
         self.atoms: list[list[tuple[int, Formula]]] = [[] for _ in self.components]
         for n, clause in enumerate(compiler.clauses):
             for comp, node in clause.atoms:
-                self.atoms[comp].append((len(self.tables.triggers) + n, node))
+                self.atoms[comp].append((triggers + n, node))
         self.numbers = [[node for c, node in compiler.numbers if c == comp] for comp in range(self.count)]
-        lengths = [locals_ for locals_, _ in self.room]
-        self.bits_offset: Ints = np.cumsum([0, *[n * self.words for n in lengths[:-1]]]).astype(np.int64)
-        self.bits: Ints = np.zeros(sum(lengths) * self.words, np.int64)
-        self.values_count: Ints = np.array([len(n) for n in self.numbers], np.int64)
-        self.values_offset: Ints = np.cumsum([0, *[n * len(k) for n, k in zip(lengths, self.numbers, strict=True)][:-1]]).astype(np.int64)
-        self.values: Ints = np.zeros(max(1, sum(n * len(k) for n, k in zip(lengths, self.numbers, strict=True))), np.int64)
-        self.described = [0] * self.count
-        self.entries = self.outs = self.incs = 0
-        self._programs()
+        self.described, self.entered = [0] * self.count, 0
+        self._lay_b()
+        self._lay_a()
+        self.relay(self.layout)
         self.sync()
 
-    def sync(self) -> bool:
-        """Bring the arrays up to date. Whether the layout of keys is too narrow now (``widen`` makes a new one)."""
+    def _sizes(self) -> None:
+        tables = self.tables
+        deepest = max((len(code) for code in tables.compiler.programs), default=0)
+        for what, found, most in (
+            ("parts, channels and budgets", self.count, at.MOST_COMPONENTS),
+            ("words of triggers and conditions", self.words, at.MOST_CLAUSE_WORDS),
+            ("instructions in one formula", deepest, at.MOST_STACK),
+        ):
+            if found > most:
+                raise TableError(f"system {tables.system.name} has {found:,} {what}; the compiled engine takes {most:,}")
+
+    def _lay_b(self) -> None:
+        """Header, records, bits of all triggers, instructions, then clause bits and numbers of every local state."""
+        triggers = len(self.tables.triggers)
+        code = [number for program in self.tables.compiler.programs for step in program for number in step]
+        every = [sum(1 << n for n in range(min(BITS, triggers - first))) for first in range(0, triggers, BITS)]
+        head = at.RECORDS + at.RECORD * self.count
+        sizes = [locals_ * (self.words + len(numbers)) for (locals_, _), numbers in zip(self.room, self.numbers, strict=True)]
+        b: Ints = np.zeros(head + len(every) + len(code) + sum(sizes), np.int64)
+        b[at.B_COMPONENTS], b[at.B_TRIGGERS], b[at.B_CLAUSE_WORDS] = self.count, triggers, self.words
+        b[at.B_CASCADE], b[at.B_TRIGGER_WORDS] = self.tables.system.cascade, len(every)
+        b[at.LOWEST : at.LOWEST + 64] = lowest_bits()
+        b[at.B_EVERY], b[at.B_CODE] = head, head + len(every)
+        b[head : head + len(every) + len(code)] = [*every, *code]
+        free = head + len(every) + len(code)
         for comp, component in enumerate(self.components):
-            if len(component.locals) > self.room[comp][0] or len(component.inputs) > self.room[comp][1]:
-                self.rebuild()
-                break
+            record = at.RECORDS + at.RECORD * comp
+            locals_, inputs = self.room[comp]
+            b[record + at.R_QUEUED], b[record + at.R_STRIDE], b[record + at.R_SPREAD] = component.queued, inputs, self.spread[comp]
+            b[record + at.R_BITS], b[record + at.R_VALUES] = free, free + locals_ * self.words
+            b[record + at.R_VALUES_COUNT] = len(self.numbers[comp])
+            free += locals_ * (self.words + len(self.numbers[comp]))
+        self.b = b
+        self._lay_work()
+
+    def _lay_work(self) -> None:
+        """Where things lie in w, which has room for entries of up to ``widest`` outputs."""
+        deliveries = self.tables.system.cascade + 2
+        counts = len(self.tables.compiler.counts)
+        free = at.FREE
+        for place, size in (
+            (at.B_QUEUE, 2 * deliveries * (self.widest + 1)),
+            (at.B_LOG, 2 * deliveries * (self.widest + 2)),
+            (at.B_COUNTS, counts),
+            (at.B_TOUCHED, counts),
+            (at.B_ENABLED, len(self.tables.triggers)),
+            (at.B_MISSING, 3 * MISSING_ROOM),
+        ):
+            self.b[place], free = free, free + size
+        self.b[at.B_MISSING_ROOM] = MISSING_ROOM
+        self.work_size = free
+
+    def _lay_a(self) -> None:
+        """Triggers, programs, tables; then entries as they come."""
+        programs = np.cumsum([0, *(len(code) for code in self.tables.compiler.programs)]).tolist()
+        parts: tuple[tuple[int, list[int]], ...] = (
+            (at.B_TRIGGER, [number for row in self.tables.rows for number in row]),
+            (at.B_PROGRAM, [end for pair in pairwise(programs) for end in pair]),
+        )
+        head = [number for _, numbers in parts for number in numbers]
+        free = 0
+        for place, numbers in parts:
+            self.b[place], free = free, free + len(numbers)
+        for comp, (locals_, inputs) in enumerate(self.room):
+            self.b[at.RECORDS + at.RECORD * comp + at.R_TABLE], free = free, free + locals_ * inputs
+        self.a: Small = np.full(2 * free + 1024, -1, np.int32)
+        self.a[: len(head)] = head
+        self.free = free
+
+    def relay(self, new: Layout) -> None:
+        """Lay keys out so from now on."""
+        if new.words > at.MOST_WORDS:
+            raise TableError(
+                f"system {self.tables.system.name}: a state takes {new.words} words; the compiled engine takes {at.MOST_WORDS}"
+            )
+        self.layout = new
+        self.b[at.B_WORDS] = new.words
+        for comp, width in enumerate(new.widths):
+            record = at.RECORDS + at.RECORD * comp
+            self.b[record + at.R_WORD], self.b[record + at.R_SHIFT] = new.word[comp], new.shift[comp]
+            self.b[record + at.R_MASK] = (1 << width) - 1
+
+    # ── what was added ──
+
+    def sync(self) -> bool:
+        """Bring the arrays up to date. Whether the layout of keys is too narrow now (``widened`` gives a new one)."""
+        if any(len(c.locals) > room[0] or len(c.inputs) > room[1] for c, room in zip(self.components, self.room, strict=True)):
+            self.rebuild()
         for comp, component in enumerate(self.components):
             for local in range(self.described[comp], len(component.locals)):
                 self._describe(comp, local, component.locals[local])
             self.described[comp] = len(component.locals)
-        for filled in self.tables.entries[self.entries :]:
+        for filled in self.tables.entries[self.entered :]:
             self._enter(filled)
+        self.entered = len(self.tables.entries)
         return any(len(c.locals) > 1 << w for c, w in zip(self.components, self.layout.widths, strict=True))
 
-    def widen(self) -> Layout:
-        """A layout with room for every local state known, and some more where one component outgrew its own."""
-        old = self.layout.widths
+    def widened(self) -> Layout:
+        """A layout with room for every local state known, and for twice as many where a component outgrew its own.
+
+        A new layout means that every key is written anew, so it should not be needed again when there are many.
+        """
         wanted = [(len(c.locals) - 1).bit_length() for c in self.components]
-        return layout([w if n <= w else n + (n < 12) for n, w in zip(wanted, old, strict=True)])
+        return layout([w if n <= w else n + 1 for n, w in zip(wanted, self.layout.widths, strict=True)])
 
     def _describe(self, comp: int, local: int, state: Any) -> None:
         row = [0] * self.words
@@ -132,84 +194,35 @@ class Arrays:
         for bit, node in self.atoms[comp]:
             if not row[bit // BITS] >> (bit % BITS) & 1 and self.tables.decide(node, comp, state):
                 row[bit // BITS] |= 1 << (bit % BITS)
-        at = int(self.bits_offset[comp]) + local * self.words
-        self.bits[at : at + self.words] = row
-        at = int(self.values_offset[comp]) + local * len(self.numbers[comp])
+        record = at.RECORDS + at.RECORD * comp
+        first = int(self.b[record + at.R_BITS]) + local * self.words
+        self.b[first : first + self.words] = row
+        first = int(self.b[record + at.R_VALUES]) + local * len(self.numbers[comp])
         for n, node in enumerate(self.numbers[comp]):
-            self.values[at + n] = self.tables.compiler.number_of(self.tables.decide(node, comp, state))
+            self.b[first + n] = self.tables.compiler.number_of(self.tables.decide(node, comp, state))
 
     def _enter(self, filled: Filled) -> None:
-        counted = list(self.tables.counted(filled))
-        self.entry = grown(self.entry, self.entries + 1)
-        self.out, self.inc = grown(self.out, self.outs + len(filled.outs)), grown(self.inc, self.incs + len(counted))
-        for n, out in enumerate(filled.outs):
-            self.out[self.outs + n] = out
-        for n, count in enumerate(counted):
-            self.inc[self.incs + n] = count
-        self.entry[self.entries] = (filled.after, self.outs, self.outs + len(filled.outs), self.incs, self.incs + len(counted))
-        self.table[self.offset[filled.component] + filled.local * self.stride[filled.component] + filled.given] = self.entries
-        self.entries, self.outs, self.incs = self.entries + 1, self.outs + len(filled.outs), self.incs + len(counted)
-        self.widest = max(self.widest, len(filled.outs))
-
-    def _programs(self) -> None:
-        codes = self.tables.compiler.programs
-        self.code: Ints = np.array([step for code in codes for step in code], np.int64).reshape(-1, 2)
-        ends = np.cumsum([0, *(len(code) for code in codes)])
-        self.programs: Small = np.stack([ends[:-1], ends[1:]], axis=1).astype(np.int32)
-        count = len(self.tables.triggers)
-        self.every: Ints = np.array([sum(1 << b for b in range(min(BITS, count - w))) for w in range(0, max(1, count), BITS)], np.int64)
+        counted = [number for pair in self.tables.counted(filled) for number in pair]
+        outs = [number for out in filled.outs for number in out]
+        size, place = at.ENTRY + len(outs) + len(counted), self.free
+        if place + size > len(self.a):
+            self.a = np.concatenate([self.a, np.full(len(self.a) + size, -1, np.int32)])
+        first, middle, last = place + at.ENTRY, place + at.ENTRY + len(outs), place + size
+        self.a[place:last] = [filled.after, first, middle, middle, last, *outs, *counted]
+        record = at.RECORDS + at.RECORD * filled.component
+        self.a[int(self.b[record + at.R_TABLE]) + filled.local * int(self.b[record + at.R_STRIDE]) + filled.given] = place
+        self.free = last
+        if len(filled.outs) > self.widest:
+            self.widest = 2 * len(filled.outs)
+            self._lay_work()
 
     # ── for the kernel ──
 
-    def net(self) -> Net:
-        """The arrays as they are now."""
-        widths = np.array(self.layout.widths, np.int64)
-        watched = [n for n in range(self.count) if self.relevant[n] or self.atoms[n]]
-        return Net(
-            word=self.layout.word,
-            shift=self.layout.shift,
-            mask=(np.int64(1) << widths) - 1,
-            queued=np.array([c.queued for c in self.components], np.int32),
-            table=self.table,
-            offset=self.offset,
-            stride=self.stride,
-            entry=self.entry,
-            out=self.out,
-            inc=self.inc,
-            bits=self.bits,
-            bits_offset=self.bits_offset,
-            watched=np.array(watched, np.int32),
-            values=self.values,
-            values_offset=self.values_offset,
-            values_count=self.values_count,
-            every=self.every,
-            trigger=self.trigger,
-            code=self.code,
-            programs=self.programs,
-            spread=self.spread,
-            bound=np.array([self.tables.system.cascade, self.words, self.layout.words], np.int64),
-        )
-
-    def work(self) -> Work:
-        """Room for one thread, enough for every entry known now."""
-        deliveries = self.tables.system.cascade + 2
-        deepest = max((len(code) for code in self.tables.compiler.programs), default=0) + 2
-        return Work(
-            cur=np.zeros(self.count, np.int32),
-            before=np.zeros(self.count, np.int32),
-            key=np.zeros(self.layout.words, np.int64),
-            sat=np.zeros(self.words, np.int64),
-            after=np.zeros(self.words, np.int64),
-            queue=np.zeros((deliveries * (self.widest + 1), 2), np.int32),
-            log=np.zeros((deliveries * (self.widest + 2), 2), np.int32),
-            counts=np.zeros(max(1, len(self.tables.compiler.counts)), np.int64),
-            touched=np.zeros(max(1, len(self.tables.compiler.counts)), np.int32),
-            stack=np.zeros(deepest, np.int64),
-            enabled=np.zeros(max(1, len(self.tables.triggers)), np.int32),
-            note=np.zeros(8, np.int64),
-        )
+    def work(self) -> Ints:
+        """Room for one thread."""
+        return np.zeros(self.work_size, np.int64)
 
     @property
     def memory(self) -> int:
         """Bytes of the arrays."""
-        return sum(a.nbytes for a in (self.table, self.entry, self.out, self.inc, self.bits, self.values))
+        return int(self.a.nbytes + self.b.nbytes)

@@ -13,7 +13,7 @@ from typing import cast
 
 import attrs
 
-from turnproof.checkers.network.kernel import (
+from turnproof.checkers.network.kernel.places import (
     ADD,
     BIT,
     BIT_AFTER,
@@ -34,7 +34,7 @@ from turnproof.checkers.network.kernel import (
     VALUE,
     VALUE_AFTER,
 )
-from turnproof.machines.kernel import Formula, Variable, variables
+from turnproof.machines.kernel import Formula, Variable, formula, variables
 from turnproof.specs.system_words import NEXT, STEP_WORDS
 
 Code = tuple[tuple[int, int], ...]
@@ -83,6 +83,20 @@ class Compiler:
         """The number of a program whose value is the formula's, 0 or 1."""
         self.programs.append(self.truth(node))
         return len(self.programs) - 1
+
+    def literals(self, node: Formula) -> tuple[list[int], list[int], int]:
+        """A conjunction as the bits that must be set before the step, those that must not be, and a program of the rest (-1: none)."""
+        top = pushed(node)
+        parts = flat(top, "and") if isinstance(top, Formula) and top.op == "and" else [top]
+        bits: dict[int, list[int]] = {1: [], 2: []}
+        rest: Formula | None = None
+        for part in parts:
+            code = self.truth(part)
+            if len(code) in bits and code[0][0] == BIT and code[-1][0] in (BIT, NOT):
+                bits[len(code)].append(code[0][1])
+            else:
+                rest = formula(part, "a condition") if rest is None else Formula("and", (rest, part))
+        return bits[1], bits[2], -1 if rest is None else self.program(rest)
 
     def truth(self, node: object) -> Code:
         """Instructions that leave 0 or 1."""

@@ -10,21 +10,25 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 import numpy as np
 
 from turnproof.checkers.network.arrays import Arrays
-from turnproof.checkers.network.kernel import SHARDS, Asked, Ints, Small, ask_rows, expand, predecessor, shard_of
+from turnproof.checkers.network.asked import Asked
+from turnproof.checkers.network.kernel.back import predecessor
+from turnproof.checkers.network.kernel.places import B_MISSING, CUR, CUTS, MISSED, REDO, SHARDS, STEPS, Ints, Small
+from turnproof.checkers.network.kernel.step import shard_of
+from turnproof.checkers.network.kernel.walk import ask_rows, expand
 from turnproof.checkers.network.run import Broken, Fault, Runner, World
 from turnproof.checkers.network.shard import Full, Shard
 from turnproof.checkers.network.tables import CODES, Tables
 from turnproof.checkers.network.triggers import Kind, Trigger
-from turnproof.checkers.network.walk import Choice, Flaw, Limits, Over, Question, Trace, Walk, replay
+from turnproof.checkers.network.walk import Choice, Flaw, Limits, Question, Trace, Walk, replay
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.specs.language import Property
 
@@ -47,16 +51,12 @@ ALONE = 4_000
 class Place:
     """What one shard's expansion writes: buffers for every shard, and what it found."""
 
+    work: Ints
     buffer: Ints
-    filled: Ints
     cache: Ints
-    missing: Small
+    filled: Ints
     redo: Small
-    hits: Ints
-    taken: Small
-    faults: Ints
-    stats: Ints
-    work: Any
+    found: Ints
     again: Small
     position: int = 0
 
@@ -67,8 +67,9 @@ class CompiledWalk:
     def __init__(self, runner: Runner, triggers: tuple[Trigger, ...], questions: tuple[Question, ...], *, threads: int = 2) -> None:
         self.runner, self.triggers, self.questions, self.threads = runner, triggers, questions, threads
         self.tables = Tables(runner.system, triggers, counter=runner.counter)
-        self.asked = self._asked(questions)
+        self.asked = Asked(self.tables.compiler, questions, len(triggers), len(CODES))
         self.arrays = Arrays(self.tables)
+        self.questions_array = self.asked.array(self.arrays.words)
         self.shards = [Shard(self.arrays.layout) for _ in range(SHARDS)]
         self.places = [self._place() for _ in range(SHARDS)]
         self.walk = Walk("compiled")
@@ -76,31 +77,15 @@ class CompiledWalk:
         """Number of a question -> shard, row and trigger of its hit."""
         self.home = self._begin()
 
-    def _asked(self, questions: Sequence[Question]) -> Asked:
-        compiler = self.tables.compiler
-        rows: dict[Over, list[tuple[int, int]]] = {over: [] for over in Over}
-        need: list[int] = []
-        for n, question in enumerate(questions):
-            rows[question.over].append((n, compiler.program(question.holds)))
-            if question.over is Over.STEP:
-                need.append(compiler.needed(question.holds))
-        made = {over: np.array(rows[over], np.int32).reshape(-1, 2) for over in Over}
-        return Asked(made[Over.STATE], made[Over.STEP], np.array(need, np.int64), made[Over.STUCK])
-
     def _place(self) -> Place:
         words = self.arrays.layout.words
-        room = max(ROOM, 2 * len(self.triggers))
         return Place(
-            buffer=np.zeros((SHARDS, room, words), np.int64),
-            filled=np.zeros(SHARDS, np.int64),
-            cache=np.full((RECENT, words), -1, np.int64),
-            missing=np.zeros((4096, 3), np.int32),
-            redo=np.zeros(CHUNK, np.int32),
-            hits=np.full((max(1, len(self.questions)), 2), -1, np.int64),
-            taken=np.zeros(len(self.triggers), np.int32),
-            faults=np.full((len(CODES), 2), -1, np.int64),
-            stats=np.zeros(8, np.int64),
             work=self.arrays.work(),
+            buffer=np.zeros((SHARDS, ROOM + len(self.triggers), words), np.int64),
+            cache=np.full((RECENT, words), -1, np.int64),
+            filled=np.zeros(SHARDS, np.int64),
+            redo=np.zeros(CHUNK, np.int32),
+            found=self.asked.found(),
             again=np.zeros(0, np.int32),
         )
 
@@ -110,7 +95,7 @@ class CompiledWalk:
         spread = 0
         for comp, local in enumerate(self.tables.start):
             row[0, layout.word[comp]] += local << int(layout.shift[comp])
-            spread += local * int(self.arrays.spread[comp])
+            spread += local * self.arrays.spread[comp]
         home = int(shard_of(_wrapped(spread)))
         self.shards[home].add(row, 1)
         for shard in self.shards:
@@ -140,9 +125,9 @@ class CompiledWalk:
 
     def _ask_the_rest(self) -> None:
         """What was reached and not expanded is covered as far as states go."""
-        net = self.arrays.net()
+        a, b = self.arrays.a, self.arrays.b
         for place, shard in zip(self.places, self.shards, strict=True):
-            ask_rows(net, self.asked, shard.keys, place.position, shard.count, place.work, place.hits)
+            ask_rows(a, b, place.work, shard.keys, place.position, shard.count, self.questions_array, place.found)
         self._gather()
 
     def _level(self, pool: ThreadPoolExecutor, limits: Limits, began: float, progress: Progress) -> bool:
@@ -176,26 +161,23 @@ class CompiledWalk:
         progress.say(f"states (depth {depth}, {queue:,} waiting, {rate:,.0f} states/s, {self.memory / 1e6:,.0f} MB)", known)
 
     def _round(self, call: Caller[Any], ends: list[int]) -> None:
-        net = self.arrays.net()
-        dealt = call([partial(self._expand, net, s, ends[s]) for s in range(SHARDS)])
-        for place, (done, again, new) in zip(self.places, dealt, strict=True):
+        dealt = call([partial(self._expand, s, ends[s]) for s in range(SHARDS)])
+        for place, (done, again) in zip(self.places, dealt, strict=True):
             place.position += max(0, done - again)
-            rest = place.again[done:] if done < again else place.again[:0]
-            place.again = np.concatenate([rest, place.redo[: int(place.stats[2])]])
-            place.stats[2] = 0
-            assert done <= again + new
+            place.again = np.concatenate([place.again[min(done, again) :], place.redo[: int(place.work[REDO])]])
+            place.work[REDO] = 0
         call([partial(self._take_in, s) for s in range(SHARDS)])
         self._fill()
 
-    def _expand(self, net: Any, s: int, end: int) -> tuple[int, int, int]:
+    def _expand(self, s: int, end: int) -> tuple[int, int]:
         place, shard = self.places[s], self.shards[s]
         again = min(len(place.again), CHUNK)
         new = min(end - place.position, CHUNK - again)
         done = expand(
-            net, self.asked, shard.keys, place.position, place.again, again, new, place.work, place.cache, place.buffer,
-            place.filled, place.missing, place.redo, place.hits, place.taken, place.faults, place.stats,
+            self.arrays.a, self.arrays.b, place.work, shard.keys, place.position, place.again, again, new, place.redo, place.cache,
+            place.buffer, place.filled, self.questions_array, place.found,
         )  # fmt: skip
-        return int(done), again, new
+        return int(done), again
 
     def _take_in(self, d: int) -> None:
         for place in self.places:
@@ -203,26 +185,27 @@ class CompiledWalk:
             place.filled[d] = 0
 
     def _fill(self) -> None:
-        asked = {tuple(row) for p in self.places for row in p.missing[: int(p.stats[3])].tolist()}
+        first, asked = int(self.arrays.b[B_MISSING]), set[tuple[int, int, int]]()
         for place in self.places:
-            place.stats[3] = 0
+            count = int(place.work[MISSED])
+            asked |= {(c, local, given) for c, local, given in place.work[first : first + 3 * count].reshape(-1, 3).tolist()}
+            place.work[MISSED] = 0
         if not asked:
             return
-        self.tables.fill(cast("list[tuple[int, int, int]]", sorted(asked)))
-        widest = self.arrays.widest
-        if self.arrays.sync():
+        self.tables.fill(sorted(asked))
+        narrow = self.arrays.sync()
+        if narrow:
             self._widen()
-        elif self.arrays.widest > widest:
-            for place in self.places:
-                place.work = self.arrays.work()
+        for place in self.places:
+            if len(place.work) != self.arrays.work_size:
+                place.work = _kept(place.work, self.arrays.work())
 
     def _widen(self) -> None:
-        layout, net = self.arrays.widen(), self.arrays.net()
+        layout = self.arrays.widened()
         for shard in self.shards:
-            shard.relay(net, layout)
-        self.arrays.layout = layout
+            shard.relay(self.arrays.b, layout)
+        self.arrays.relay(layout)
         for place in self.places:
-            place.work = self.arrays.work()
             place.buffer = np.zeros((*place.buffer.shape[:2], layout.words), np.int64)
             place.cache = np.full((RECENT, layout.words), -1, np.int64)
 
@@ -230,16 +213,15 @@ class CompiledWalk:
 
     def _gather(self) -> None:
         """Collect hits and faults at the end of a level: whichever shard found one, it is as near to the start as any."""
-        for n in range(len(self.questions)):
-            for s, place in enumerate(self.places):
-                if n not in self.found and place.hits[n, 0] >= 0:
-                    self.found[n] = (s, int(place.hits[n, 0]), int(place.hits[n, 1]))
-            if n in self.found:
-                for place in self.places:
-                    place.hits[n, 0] = 0
+        for s, place in enumerate(self.places):
+            hits = self.asked.hits(place.found)
+            for n in np.flatnonzero(hits[:, 0] >= 0).tolist():
+                self.found.setdefault(n, (s, int(hits[n, 0]), int(hits[n, 1])))
+        for place in self.places:
+            self.asked.hits(place.found)[list(self.found), 0] = 0
         for fault, code in CODES.items():
             for s, place in enumerate(self.places):
-                row, t = int(place.faults[code, 0]), int(place.faults[code, 1])
+                row, t = self.asked.faulty(place.found)[code].tolist()
                 if fault is not None and row >= 0 and fault not in self.walk.flaws:
                     self._flaw(fault, (*self.trace(s, row), self.choice(s, row, t)))
 
@@ -257,10 +239,10 @@ class CompiledWalk:
     def _finish(self, seconds: float) -> None:
         walk, tables = self.walk, self.tables
         walk.states, walk.seconds, walk.memory = sum(s.count for s in self.shards), seconds, self.memory
-        walk.transitions = sum(int(p.stats[0]) for p in self.places)
-        walk.cut = sum(int(p.stats[1]) for p in self.places)
+        walk.transitions = sum(int(p.work[STEPS]) for p in self.places)
+        walk.cut = sum(int(p.work[CUTS]) for p in self.places)
         for t in range(len(self.triggers)):
-            seen = int(np.bitwise_or.reduce([p.taken[t] for p in self.places]))
+            seen = int(np.bitwise_or.reduce([self.asked.taken(p.found)[t] for p in self.places]))
             if seen:
                 walk.taken[t] = seen > 1
         walk.handled = list({(h.part, h.event, h.state): h for e in tables.entries if (h := e.handled) is not None}.values())
@@ -278,6 +260,12 @@ class CompiledWalk:
         from turnproof.checkers.network.labelled import read_by
 
         return CompiledLabels(self, *read_by(properties))
+
+    def recompiled(self) -> None:
+        """After more formulas were compiled: lay the arrays out anew."""
+        self.arrays.rebuild()
+        for place in self.places:
+            place.work = _kept(place.work, self.arrays.work())
 
     @property
     def memory(self) -> int:
@@ -304,19 +292,17 @@ class CompiledWalk:
     def trace(self, s: int, row: int) -> Trace:
         """A shortest way to that state."""
         level = bisect_right(self.shards[s].levels, row) - 1
-        net, place = self.arrays.net(), self.places[0]
         back: list[Choice] = []
         while level > 0:
-            target = self.shards[s].keys[row : row + 1]
-            s, row, t = self._before(net, place, level - 1, target)
+            s, row, t = self._before(level - 1, self.shards[s].keys[row].copy())
             back.append(self.choice(s, row, t))
             level -= 1
         return tuple(reversed(back))
 
-    def _before(self, net: Any, place: Place, level: int, target: Ints) -> tuple[int, int, int]:
+    def _before(self, level: int, target: Ints) -> tuple[int, int, int]:
         for s, shard in enumerate(self.shards):
             last = shard.levels[level + 1] if level + 1 < len(shard.levels) else shard.count
-            row, t = predecessor(net, shard.keys, shard.levels[level], last, target, place.work, place.missing, place.stats)
+            row, t = predecessor(self.arrays.a, self.arrays.b, self.places[0].work, shard.keys, shard.levels[level], last, target)
             if row >= 0:
                 return s, int(row), int(t)
         raise RuntimeError("internal error: a state has no predecessor in the level before")
@@ -334,6 +320,12 @@ def _together(pool: ThreadPoolExecutor, jobs: list[Callable[[], T]]) -> list[T]:
     # An interrupt of one must not leave the others writing.
     wait(futures)
     return [future.result() for future in futures]
+
+
+def _kept(old: Ints, new: Ints) -> Ints:
+    """The notes of one work, carried over into another."""
+    new[:CUR] = old[:CUR]
+    return new
 
 
 def _wrapped(number: int) -> int:

@@ -11,7 +11,9 @@ from turnproof.checkers.columns import Array
 from turnproof.checkers.liveness import Edges
 from turnproof.checkers.network.compile import structure
 from turnproof.checkers.network.compiled import CompiledWalk
-from turnproof.checkers.network.kernel import Asked, Ints, Small, edges_of, index_rows, resolve, states_where
+from turnproof.checkers.network.kernel.back import edges_of, states_where
+from turnproof.checkers.network.kernel.places import Ints, Small
+from turnproof.checkers.network.kernel.states import index_rows, resolve
 from turnproof.checkers.network.walk import Choice
 from turnproof.machines.kernel import Formula
 
@@ -61,11 +63,12 @@ class CompiledLabels:
             raise ValueError(
                 f"{max(len(nodes), len(edges))} different formulas in promises about the future; at most {MOST} can be judged together"
             )
-        asked = self._asked(nodes, edges)
+        on_state, on_step = self._programs(nodes), self._programs(edges)
+        self.walked.recompiled()
         self._prepare()
         self._known: Array = np.ones(self.nodes, np.bool_)
         states = np.zeros(self.nodes, np.int64)
-        parts = [part for s in self.order for part in self._shard(s, asked, states, len(edges))]
+        parts = [part for s in self.order for part in self._shard(s, on_state, on_step, states)]
         source, target, label, holds = (np.concatenate([part[n] for part in parts]) for n in range(4))
         for n, node in enumerate(nodes):
             self._node_masks[structure(node)] = (states >> n & 1).astype(np.bool_)
@@ -73,15 +76,9 @@ class CompiledLabels:
             self._edge_masks[structure(node)] = (holds >> holds.dtype.type(n) & holds.dtype.type(1)).astype(np.bool_)
         return Edges(self.nodes, source, target), label
 
-    def _asked(self, nodes: Sequence[Formula], edges: Sequence[Formula]) -> Asked:
-        compiler, arrays = self.walked.tables.compiler, self.walked.arrays
-        rows = [
-            np.array([(n, compiler.program(node)) for n, node in enumerate(which)], np.int32).reshape(-1, 2) for which in (nodes, edges)
-        ]
-        arrays.rebuild()
-        for place in self.walked.places:
-            place.work = arrays.work()
-        return Asked(rows[0], rows[1], np.zeros(len(edges), np.int64), np.zeros((0, 2), np.int32))
+    def _programs(self, formulas: Sequence[Formula]) -> Small:
+        compiler = self.walked.tables.compiler
+        return np.array([(n, compiler.program(node)) for n, node in enumerate(formulas)], np.int32).reshape(-1, 2)
 
     def _prepare(self) -> None:
         self._numbers: dict[int, Small] = {}
@@ -90,33 +87,28 @@ class CompiledLabels:
             self._numbers[s] = np.zeros(len(shard.slots), np.int32)
             index_rows(shard.keys, shard.count, shard.slots, self._numbers[s], self.offset[s])
 
-    def _shard(self, s: int, asked: Asked, states: Ints, formulas: int) -> Iterator[tuple[Array, Array, Array, Array]]:
-        walked, shard = self.walked, self.walked.shards[s]
-        net, place = walked.arrays.net(), walked.places[0]
-        mine = states[self.offset[s] : self.offset[s] + shard.count]
-        states_where(net, asked, shard.keys, 0, shard.count, place.work, mine)
-        room = max(BATCH, 2 * len(walked.triggers))
+    def _shard(self, s: int, on_state: Small, on_step: Small, states: Ints) -> Iterator[tuple[Array, Array, Array, Array]]:
+        walked, shard, first = self.walked, self.walked.shards[s], self.offset[s]
+        a, b, work = walked.arrays.a, walked.arrays.b, walked.places[0].work
+        states_where(a, b, work, shard.keys, 0, shard.count, on_state, states[first : first + shard.count])
+        room = BATCH + len(walked.triggers)
         keys: Ints = np.zeros((room, shard.layout.words), np.int64)
         label: Small = np.zeros((room, 3), np.int32)
         holds: Ints = np.zeros(room, np.int64)
-        kind: Any = np.uint8 if formulas <= 8 else np.uint16 if formulas <= 16 else np.uint32 if formulas <= 32 else np.uint64
         row = 0
         while row < shard.count:
-            row, made = edges_of(
-                net, asked, shard.keys, row, shard.count, place.work, keys, label, holds, mine_known(self._known, self.offset[s]),
-                place.missing, place.stats,
-            )  # fmt: skip
+            upto, count = edges_of(a, b, work, shard.keys, row, shard.count, on_step, keys, label, holds, self._known[first:])
+            row, made = int(upto), int(count)
             target: Small = np.zeros(made, np.int32)
             for d, other in enumerate(walked.shards):
                 resolve(keys, label, made, d, other.slots, self._numbers[d], target)
-            source = (label[:made, 0] + self.offset[s]).astype(np.int32)
-            yield source, target, label[:made, 1].astype(np.int16), holds[:made].astype(kind)
+            source = (label[:made, 0] + first).astype(np.int32)
+            yield source, target, label[:made, 1].astype(np.int16), holds[:made].astype(_kind(len(on_step)))
 
 
-def mine_known(known: Array, offset: int) -> Array:
-    """The part of ``known`` that belongs to one shard, to be written to."""
-    part: Array = known[offset:]
-    return part
+def _kind(bits: int) -> Any:
+    """The smallest kind of number with so many bits."""
+    return next(kind for kind in (np.uint8, np.uint16, np.uint32, np.uint64) if bits <= np.iinfo(kind).bits)
 
 
 def _distinct(formulas: Sequence[Formula]) -> list[Formula]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from turnproof.checkers.network.arrays import Layout
-from turnproof.checkers.network.kernel import Ints, Net, insert, mark, repack
+from turnproof.checkers.network.kernel.places import Ints
+from turnproof.checkers.network.kernel.states import insert, mark, repack
 
 LOAD = 0.75
 """Most of a hash set that is filled before it is doubled."""
@@ -52,10 +53,10 @@ class Shard:
         start = 0
         while start < count:
             if self.narrow:
-                done, self.count = mark(rows, start, count - start, self.bits, self.room, self.keys, self.count, True)
+                done, known = mark(rows, start, count - start, self.bits, self.room, self.keys, self.count, True)
             else:
-                done, self.count = insert(rows, start, count - start, self.slots, self.room, self.keys, self.count, True)
-            start += done
+                done, known = insert(rows, start, count - start, self.slots, self.room, self.keys, self.count, True)
+            start, self.count = start + int(done), int(known)
             if start < count:
                 self._grow()
 
@@ -94,9 +95,9 @@ class Shard:
         self.slots = np.zeros((slots, self.layout.words), np.int64)
         insert(self.keys, 0, self.count, self.slots, 1 << 62, self.keys, 0, False)
 
-    def relay(self, net: Net, layout: Layout) -> None:
-        """Turn the keys from the net's layout into ``layout``."""
+    def relay(self, b: Ints, layout: Layout) -> None:
+        """Turn the keys from the layout that ``b`` describes into ``layout``."""
         keys: Ints = np.zeros((len(self.keys), layout.words), np.int64)
-        repack(net, self.keys, self.count, layout.word, layout.shift, keys)
+        repack(b, self.keys, self.count, layout.word, layout.shift, keys)
         self.keys, self.layout = keys, layout
         self._index(max(SMALLEST, len(self.slots)))

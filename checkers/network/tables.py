@@ -157,9 +157,19 @@ class Tables:
             if self.compiler.side(part) == (comp, False)
         )
 
-    def forbids_by_guard(self, trigger: Trigger, comp: int) -> bool:
-        """Whether part of a trigger's guard is about this component alone."""
+    def concerns(self, trigger: Trigger, comp: int) -> bool:
+        """Whether this component alone may keep ``trigger`` from being enabled."""
+        if comp == self.index[trigger.where] or (trigger.budget >= 0 and comp == self.first_budget + trigger.budget):
+            return True
         return trigger.guard is not None and any(self.compiler.side(part) == (comp, False) for part in split(trigger.guard))
+
+    def width(self, comp: int) -> int:
+        """Bits for a component's local states to begin with."""
+        if comp >= self.first_budget:
+            return self.system.budgets[comp - self.first_budget].limit.bit_length()
+        if comp >= self.parts:
+            return 1 if self.system.channels[comp - self.parts].capacity == 1 else 3
+        return 3
 
     # ── formulas over one component ──
 

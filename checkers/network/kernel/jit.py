@@ -1,0 +1,93 @@
+"""How functions of the kernel are compiled, and where the result is cached: beside the source if that can be written, else for the user.
+
+Inside the kernel arrays are bare pointers: an array that is passed on costs its reference counts, and every index a look whether it
+is negative. Entry points take arrays, keep them alive, and hand on :func:`pointer` of them. Nothing checks an index: what checks the
+kernel is the plain walk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import types
+from numba.extending import intrinsic
+
+F = TypeVar("F", bound=Callable[..., Any])
+HERE = Path(__file__).parent
+
+
+def version() -> str:
+    """A name for exactly this source: numba looks at the file of a function alone, not at the files of what it calls."""
+    text = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.py")))
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def folders() -> Iterator[Path]:
+    """Where compiled code may be kept, best first."""
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(os.environ["NUMBA_CACHE_DIR"])
+        return
+    yield HERE / "__pycache__"
+    if sys.platform == "darwin":
+        yield Path("~/Library/Caches/turnproof").expanduser()
+    else:
+        yield Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "turnproof"
+    uid = os.getuid() if hasattr(os, "getuid") else 0
+    yield Path(tempfile.gettempdir()) / f"turnproof-{uid}"
+
+
+def writable(folder: Path) -> bool:
+    """Whether files can be made there, by us and by nobody else."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+            return False
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def cache_folder() -> Path | None:
+    """The folder for this version of the kernel; None if none can be written."""
+    return next((folder / f"kernel-{version()}" for folder in folders() if writable(folder)), None)
+
+
+_FOLDER = cache_folder()
+
+
+def compiled(function: F) -> F:
+    """``function`` compiled by numba, without the interpreter's lock, and cached if any folder can be written."""
+    # Through Any: numba's annotations know no function that numba compiles.
+    config: Any = numba.config
+    njit: Any = numba.njit
+    if _FOLDER is None:
+        warnings.warn("no folder to cache compiled code in; it is compiled anew in every process", stacklevel=2)
+        return cast(F, njit(nogil=True, error_model="numpy")(function))
+    kept, config.CACHE_DIR = config.CACHE_DIR, str(_FOLDER)
+    try:
+        return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
+    finally:
+        config.CACHE_DIR = kept
+
+
+def _pointer(typing: Any, array: Any) -> Any:
+    """The numba type of the function, and how it is compiled."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
+
+    kinds: Any = types
+    return kinds.CPointer(array.dtype)(array), build
+
+
+pointer: Any = intrinsic(_pointer)
+"""The address of the first element of an array whose elements lie side by side; ``p[i]`` is the i-th, unchecked."""

@@ -1,0 +1,75 @@
+"""Where everything lies: in ``a`` (tables, 32 bits), in ``b`` (numbers, 64 bits), and in ``w`` (the work of one thread)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Small = npt.NDArray[np.int32]
+Truths = npt.NDArray[np.bool_]
+Number = int | np.signedinteger[Any]
+"""What the kernel calls an integer: 64 bits, whatever it was in Python."""
+
+BITS = 62
+"""Bits used of a word: a key stays positive, and 0 is left to say "empty"."""
+SHARDS = 4
+"""Parts into which the known states are divided; a power of two."""
+MOST_COMPONENTS, MOST_WORDS, MOST_CLAUSE_WORDS, MOST_STACK = 256, 16, 64, 128
+
+# ── b: the header, then one record a component ──
+B_COMPONENTS, B_TRIGGERS, B_CLAUSE_WORDS, B_WORDS, B_CASCADE, B_TRIGGER_WORDS = range(6)
+B_TRIGGER, B_PROGRAM, B_CODE, B_EVERY = range(6, 10)
+"""Where triggers (in a), programs (in a), instructions (in b) and the bits of all triggers (in b) begin."""
+B_QUEUE, B_LOG, B_COUNTS, B_TOUCHED, B_ENABLED, B_MISSING, B_MISSING_ROOM = range(12, 19)
+"""Where the queue, the log, the counts, the counts touched, the enabled triggers and the missing entries begin in w."""
+LOWEST = 64
+"""Where the table for finding the lowest bit of a word begins in b."""
+RECORDS, RECORD = 128, 16
+R_WORD, R_SHIFT, R_MASK, R_QUEUED, R_TABLE, R_STRIDE, R_BITS, R_VALUES, R_VALUES_COUNT, R_SPREAD = range(10)
+"""A component's record: its word, shift and mask in a key; whether it takes its inputs from the queue; where its table begins in a and
+how many inputs a row has; where its clause bits and numbers begin in b and how many numbers there are; its part in the shard hash."""
+
+# ── a: an entry, a trigger ──
+E_NEXT, E_OUT, E_OUT_END, E_COUNT, E_COUNT_END = range(5)
+"""An entry: next local state; its outputs (pairs of component and input; component -1: not allowed, the input says why); its counts
+(pairs of which and how much). The table holds the place of the entry: -1 not known, -2 not known and asked for."""
+ENTRY = 5
+T_BUDGET, T_COMPONENT, T_INPUT, T_PROGRAM = range(4)
+"""A trigger: its budget (-1: none), where it begins with which input, the program of the rest of its guard (-1: none)."""
+
+# ── w: notes, then the state at hand ──
+LOGGED, WHY, TOUCHED, TOUCHED_BITS, SPREAD, HOME_SPREAD, STEPS, CUTS, REDO, MISSED = range(10)
+CUR = 16
+"""Local states now."""
+BEFORE = CUR + MOST_COMPONENTS
+"""Local states before the step."""
+KEY = BEFORE + MOST_COMPONENTS
+HOME = KEY + MOST_WORDS
+"""The key now, and before the step."""
+SAT = HOME + MOST_WORDS
+AFTER = SAT + MOST_CLAUSE_WORDS
+"""Clauses that hold before, and after the step."""
+STACK = AFTER + MOST_CLAUSE_WORDS
+FREE = STACK + MOST_STACK
+"""Where the rest of w begins, of which b says what lies where."""
+
+# ── asked: the questions; found: their hits ──
+ASK_STATE, ASK_STEP, ASK_STUCK = 0, 2, 4
+"""Where the rows of the questions about states, steps and deadlocks begin in ``asked``, and then how many there are."""
+A_TAKEN, A_FAULTS, A_SHORT, A_ROWS = 6, 7, 8, 16
+"""Where in ``found`` it is noted which triggers were taken (1: at all, 2: with a change), and which faults were found where (row,
+trigger); whether every question about steps needs something counted; where the rows begin."""
+Q_PLACE, Q_PROGRAM, Q_NEED, Q_MASKS = range(4)
+"""A row: the place of its hit in ``found`` (row and trigger; -1: none yet); the program of what the masks do not say (-1: nothing);
+counts of which one must not be zero (bits; 0: none); clause bits that must be set, one word after the other, and that must not."""
+
+OK, MISSING, BROKEN = 0, 1, 2
+"""How a step ended."""
+BEYOND, ENDLESS = 0, 1
+"""Why a step is not followed: it leaves the bounds, it does not end; more are numbered by the tables."""
+
+(CONST, BIT, BIT_AFTER, VALUE, VALUE_AFTER, COUNT, EQ, NE, LT, LE, GT, GE, AND, OR, NOT, ADD, SUB, MAX, CHOOSE) = range(19)
+"""Operations of a program. The argument of BIT is word << 6 | bit; of VALUE, component << 20 | number."""

@@ -1,0 +1,373 @@
+"""One step: which triggers are enabled, what a step does, what formulas say of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from turnproof.checkers.network.kernel.jit import compiled
+from turnproof.checkers.network.kernel.places import (
+    ADD,
+    AFTER,
+    AND,
+    B_CASCADE,
+    B_CLAUSE_WORDS,
+    B_CODE,
+    B_COMPONENTS,
+    B_COUNTS,
+    B_ENABLED,
+    B_EVERY,
+    B_LOG,
+    B_MISSING,
+    B_MISSING_ROOM,
+    B_PROGRAM,
+    B_QUEUE,
+    B_TOUCHED,
+    B_TRIGGER,
+    B_TRIGGER_WORDS,
+    B_WORDS,
+    BEFORE,
+    BIT,
+    BIT_AFTER,
+    BITS,
+    BROKEN,
+    CHOOSE,
+    CONST,
+    COUNT,
+    CUR,
+    E_COUNT,
+    E_COUNT_END,
+    E_OUT,
+    E_OUT_END,
+    ENDLESS,
+    EQ,
+    GE,
+    GT,
+    HOME,
+    HOME_SPREAD,
+    KEY,
+    LE,
+    LOGGED,
+    LOWEST,
+    LT,
+    MISSED,
+    MISSING,
+    NE,
+    NOT,
+    OK,
+    OR,
+    R_BITS,
+    R_MASK,
+    R_QUEUED,
+    R_SHIFT,
+    R_SPREAD,
+    R_STRIDE,
+    R_TABLE,
+    R_VALUES,
+    R_VALUES_COUNT,
+    R_WORD,
+    RECORD,
+    RECORDS,
+    SAT,
+    SHARDS,
+    SPREAD,
+    STACK,
+    SUB,
+    T_BUDGET,
+    T_COMPONENT,
+    T_INPUT,
+    T_PROGRAM,
+    TOUCHED,
+    TOUCHED_BITS,
+    VALUE,
+    WHY,
+    Ints,
+    Number,
+    Small,
+)
+
+MIX_1, MIX_2 = -7046029254386353131, -4658895280553007687
+"""Odd numbers that spread bits (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014)."""
+
+DE_BRUIJN = 0x03F79D71B4CB0A89
+"""A number of which every six bits in a row are different."""
+
+
+def lowest_bits() -> Ints:
+    """Place of the lowest bit that is set, by the top six bits of that bit times the de Bruijn number."""
+    table: Ints = np.zeros(64, dtype=np.int64)
+    for n in range(64):
+        table[((DE_BRUIJN << n) & 0xFFFFFFFFFFFFFFFF) >> 58] = n
+    return table
+
+
+# ── programs ──
+
+
+@compiled
+def load(b: Ints, w: Ints, op: Number, arg: Number) -> Number:
+    """What an operation without operands puts on the stack."""
+    if op == CONST:
+        return arg
+    if op == BIT:
+        return int((w[SAT + (arg >> 6)] >> (arg & 63)) & 1)
+    if op == BIT_AFTER:
+        return int((w[AFTER + (arg >> 6)] >> (arg & 63)) & 1)
+    if op == COUNT:
+        return int(w[b[B_COUNTS] + arg])
+    record, number = RECORDS + (arg >> 20) * RECORD, arg & 0xFFFFF
+    local = w[(BEFORE if op == VALUE else CUR) + (arg >> 20)]
+    return int(b[b[record + R_VALUES] + local * b[record + R_VALUES_COUNT] + number])
+
+
+@compiled
+def combine(op: Number, left: Number, right: Number) -> Number:
+    """The value of an operation with two operands."""
+    if op == AND:
+        return left & right
+    if op == OR:
+        return left | right
+    if op == EQ:
+        return 1 if left == right else 0
+    if op == NE:
+        return 1 if left != right else 0
+    if op == LT:
+        return 1 if left < right else 0
+    if op == LE:
+        return 1 if left <= right else 0
+    if op == GT:
+        return 1 if left > right else 0
+    if op == GE:
+        return 1 if left >= right else 0
+    if op == ADD:
+        return left + right
+    if op == SUB:
+        return left - right
+    return max(left, right)
+
+
+@compiled
+def evaluate(a: Small, b: Ints, w: Ints, program: Number) -> Number:
+    """The value of a program: over the state before and after and the counts of a step."""
+    top = np.int64(STACK)
+    first = b[B_PROGRAM] + 2 * program
+    for at in range(b[B_CODE] + 2 * a[first], b[B_CODE] + 2 * a[first + 1], 2):
+        op, arg = b[at], b[at + 1]
+        if op <= COUNT:
+            w[top] = load(b, w, op, arg)
+            top += 1
+        elif op == NOT:
+            w[top - 1] = 1 - w[top - 1]
+        elif op == CHOOSE:
+            top -= 2
+            w[top - 1] = w[top] if w[top - 1] else w[top + 1]
+        else:
+            top -= 1
+            w[top - 1] = combine(op, w[top - 1], w[top])
+    return int(w[STACK])
+
+
+# ── what holds of a state ──
+
+
+@compiled
+def clauses_after(b: Ints, w: Ints) -> None:
+    """Note which clauses hold of the state after the step."""
+    words = b[B_CLAUSE_WORDS]
+    for n in range(words):
+        w[AFTER + n] = 0
+    for comp in range(b[B_COMPONENTS]):
+        row = b[RECORDS + comp * RECORD + R_BITS] + w[CUR + comp] * words
+        for n in range(words):
+            w[AFTER + n] |= b[row + n]
+
+
+@compiled
+def enabled(a: Small, b: Ints, w: Ints) -> Number:
+    """List the enabled triggers; how many. A trigger's bit is set where any single component forbids it."""
+    count = 0
+    listed = b[B_ENABLED]
+    for n in range(b[B_TRIGGER_WORDS]):
+        free = b[b[B_EVERY] + n] & ~w[SAT + n]
+        while free != 0:
+            low = free & -free
+            free ^= low
+            t = n * BITS + b[LOWEST + (((low * DE_BRUIJN) >> 58) & 63)]
+            program = np.int64(a[b[B_TRIGGER] + 4 * t + T_PROGRAM])
+            if program < 0 or evaluate(a, b, w, program) != 0:
+                w[listed + count] = t
+                count += 1
+    return count
+
+
+@compiled
+def unpack(b: Ints, w: Ints, keys: Ints, i: Number) -> None:
+    """Set the state at hand to the one of row ``i``, and note which clauses hold of it."""
+    words, rows = b[B_WORDS], b[B_CLAUSE_WORDS]
+    w[KEY] = w[HOME] = keys[i * words]
+    if words > 1:
+        for n in range(1, words):
+            w[KEY + n] = w[HOME + n] = keys[i * words + n]
+    if rows > 1:
+        for n in range(1, rows):
+            w[SAT + n] = 0
+    spread, bits = np.int64(0), np.int64(0)
+    record = np.int64(RECORDS)
+    for comp in range(b[B_COMPONENTS]):
+        local = (w[KEY + b[record + R_WORD]] >> b[record + R_SHIFT]) & b[record + R_MASK]
+        w[CUR + comp] = w[BEFORE + comp] = local
+        spread += local * b[record + R_SPREAD]
+        row = b[record + R_BITS] + local * rows
+        bits |= b[row]
+        if rows > 1:
+            for n in range(1, rows):
+                w[SAT + n] |= b[row + n]
+        record += RECORD
+    w[SAT] = bits
+    w[SPREAD] = w[HOME_SPREAD] = spread
+
+
+# ── a step ──
+
+
+@compiled
+def ask_for(a: Small, b: Ints, w: Ints, at: Number, comp: Number, local: Number, given: Number) -> None:
+    """Note that an entry is missing, once."""
+    n = w[MISSED]
+    if a[at] == -1 and n < b[B_MISSING_ROOM]:
+        a[at] = -2
+        row = b[B_MISSING] + 3 * n
+        w[row], w[row + 1], w[row + 2] = comp, local, given
+        w[MISSED] = n + 1
+
+
+@compiled
+def tally(a: Small, b: Ints, w: Ints, entry: Number) -> None:
+    """Add what the entry counts."""
+    for k in range(a[entry + E_COUNT], a[entry + E_COUNT_END], 2):
+        what = np.int64(a[k])
+        if w[b[B_COUNTS] + what] == 0:
+            w[b[B_TOUCHED] + w[TOUCHED]] = what
+            w[TOUCHED] += 1
+            w[TOUCHED_BITS] |= np.int64(1) << (what % BITS)
+        w[b[B_COUNTS] + what] += np.int64(a[k + 1])
+
+
+@compiled
+def apply(a: Small, b: Ints, w: Ints, comp: Number, given: Number) -> Number:
+    """Give a component an input: where its entry lies, or -1 if that is not known yet (then it is asked for)."""
+    record = RECORDS + comp * RECORD
+    local = w[CUR + comp]
+    at = b[record + R_TABLE] + local * b[record + R_STRIDE] + given
+    entry = np.int64(a[at])
+    if entry < 0:
+        ask_for(a, b, w, at, comp, local, given)
+        return -1
+    moved = np.int64(a[entry]) - local
+    if moved != 0:
+        log = b[B_LOG] + 2 * w[LOGGED]
+        w[log], w[log + 1] = comp, local
+        w[LOGGED] += 1
+        w[CUR + comp] = local + moved
+        w[KEY + b[record + R_WORD]] += moved << b[record + R_SHIFT]
+        w[SPREAD] += moved * b[record + R_SPREAD]
+    if a[entry + E_COUNT] != a[entry + E_COUNT_END]:
+        tally(a, b, w, entry)
+    return int(entry)
+
+
+@compiled
+def perform(a: Small, b: Ints, w: Ints, t: Number) -> Number:
+    """Run trigger ``t`` to completion in the state at hand. :func:`undo` must follow."""
+    trigger = b[B_TRIGGER] + 4 * t
+    budget, first, begins = np.int64(a[trigger + T_BUDGET]), np.int64(a[trigger + T_COMPONENT]), np.int64(a[trigger + T_INPUT])
+    if budget >= 0 and apply(a, b, w, budget, np.int64(0)) < 0:
+        return MISSING
+    head = tail = b[B_QUEUE]
+    last = head + 2 * b[B_CASCADE]
+    entry = apply(a, b, w, first, begins)
+    if b[RECORDS + first * RECORD + R_QUEUED]:
+        # The first event counts as a delivery, though it need not wait in the queue.
+        last -= 2
+    while True:
+        if entry < 0:
+            return MISSING
+        for k in range(a[entry + E_OUT], a[entry + E_OUT_END], 2):
+            comp, given = np.int64(a[k]), np.int64(a[k + 1])
+            if comp < 0:
+                w[WHY] = given
+                return BROKEN
+            if b[RECORDS + comp * RECORD + R_QUEUED]:
+                w[tail], w[tail + 1] = comp, given
+                tail += 2
+            else:
+                other = apply(a, b, w, comp, given)
+                if other < 0:
+                    return MISSING
+                if a[other + E_OUT] != a[other + E_OUT_END]:
+                    w[WHY] = np.int64(a[a[other + E_OUT] + 1])
+                    return BROKEN
+        if head == tail:
+            return OK
+        if head >= last:
+            w[WHY] = ENDLESS
+            return BROKEN
+        entry = apply(a, b, w, w[head], w[head + 1])
+        head += 2
+
+
+@compiled
+def alone(a: Small, b: Ints, w: Ints, t: Number) -> Number:
+    """For a trigger that moves one component and sends and counts nothing: 1 if it changes the state (then the key is the new one),
+    0 if it does not; -1 if the trigger is none of these, or not known. The short way of :func:`perform`; ``restore`` follows."""
+    trigger = b[B_TRIGGER] + 4 * t
+    if a[trigger + T_BUDGET] >= 0:
+        return -1
+    comp = np.int64(a[trigger + T_COMPONENT])
+    record = RECORDS + comp * RECORD
+    local = w[CUR + comp]
+    entry = np.int64(a[b[record + R_TABLE] + local * b[record + R_STRIDE] + np.int64(a[trigger + T_INPUT])])
+    if entry < 0 or a[entry + E_OUT] != a[entry + E_COUNT_END]:
+        return -1
+    moved = np.int64(a[entry]) - local
+    if moved == 0:
+        return 0
+    w[KEY + b[record + R_WORD]] += moved << b[record + R_SHIFT]
+    w[SPREAD] += moved * b[record + R_SPREAD]
+    return 1
+
+
+@compiled
+def restore(b: Ints, w: Ints) -> None:
+    """The key from before the step."""
+    w[SPREAD] = w[HOME_SPREAD]
+    w[KEY] = w[HOME]
+    if b[B_WORDS] > 1:
+        for n in range(1, b[B_WORDS]):
+            w[KEY + n] = w[HOME + n]
+
+
+@compiled
+def undo(b: Ints, w: Ints) -> None:
+    """Back to the state before the step."""
+    for at in range(b[B_LOG] + 2 * (w[LOGGED] - 1), b[B_LOG] - 1, -2):
+        w[CUR + w[at]] = w[at + 1]
+    for n in range(w[TOUCHED]):
+        w[b[B_COUNTS] + w[b[B_TOUCHED] + n]] = 0
+    w[LOGGED] = w[TOUCHED] = w[TOUCHED_BITS] = 0
+    restore(b, w)
+
+
+@compiled
+def changed(b: Ints, w: Ints) -> bool:
+    """Whether the state now is another than before the step."""
+    differs = w[KEY] ^ w[HOME]
+    if b[B_WORDS] > 1:
+        for n in range(1, b[B_WORDS]):
+            differs |= w[KEY + n] ^ w[HOME + n]
+    return bool(differs != 0)
+
+
+@compiled
+def shard_of(spread: Number) -> Number:
+    """The shard of a state, from its shard hash; the same whatever the layout of keys."""
+    return ((spread * MIX_1) >> 40) & (SHARDS - 1)

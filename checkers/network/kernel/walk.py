@@ -1,0 +1,195 @@
+"""Expanding states: every enabled step of each, successors into buffers, questions put on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from turnproof.checkers.network.kernel.jit import compiled, pointer
+from turnproof.checkers.network.kernel.places import (
+    A_FAULTS,
+    A_SHORT,
+    A_TAKEN,
+    ASK_STATE,
+    ASK_STEP,
+    ASK_STUCK,
+    B_CLAUSE_WORDS,
+    B_ENABLED,
+    B_TRIGGERS,
+    B_WORDS,
+    BEYOND,
+    CUTS,
+    KEY,
+    MISSING,
+    OK,
+    Q_MASKS,
+    Q_NEED,
+    Q_PLACE,
+    Q_PROGRAM,
+    REDO,
+    SAT,
+    SHARDS,
+    SPREAD,
+    STEPS,
+    TOUCHED_BITS,
+    WHY,
+    Ints,
+    Number,
+    Small,
+)
+from turnproof.checkers.network.kernel.step import MIX_1, alone, changed, clauses_after, enabled, evaluate, perform, restore, undo, unpack
+
+
+@compiled
+def expand(
+    a: Small,
+    b: Ints,
+    w: Ints,
+    keys: Ints,
+    start: Number,
+    again: Small,
+    n_again: Number,
+    n_new: Number,
+    redo: Small,
+    cache: Ints,
+    buffer: Ints,
+    filled: Ints,
+    asked: Ints,
+    found: Ints,
+) -> Number:
+    """Expand rows ``again``, then rows from ``start`` on; the number of rows dealt with (less than asked for when a buffer is full).
+
+    ``buffer[d]`` collects successors for shard d. Rows with an entry that is not known are set aside in ``redo``.
+    """
+    pa, pb, pw, rows, seen, last = pointer(a), pointer(b), pointer(w), pointer(keys), pointer(cache), len(cache) - 1
+    room, size = buffer.shape[1] - b[B_TRIGGERS], buffer.shape[1] * buffer.shape[2]
+    for n in range(n_again + n_new):
+        for d in range(SHARDS):
+            if filled[d] > room:
+                return n
+        i = np.int64(again[n]) if n < n_again else np.int64(start + n - n_again)
+        unpack(pb, pw, rows, i)
+        if not expand_row(
+            pa, pb, pw, i, pointer(asked), pointer(found), pointer(cache), len(cache) - 1, pointer(buffer), size, pointer(filled)
+        ):
+            redo[w[REDO]] = i
+            w[REDO] += 1
+    return n_again + n_new
+
+
+@compiled
+def expand_row(
+    a: Small, b: Ints, w: Ints, i: Number, asked: Ints, found: Ints, cache: Ints, last: Number, buffer: Ints, size: Number, filled: Ints
+) -> bool:
+    """Expand the state at hand, which is row ``i``. Whether every entry it needs is known."""
+    taken = asked[A_TAKEN]
+    steps, cuts, moves, complete = 0, 0, False, True
+    for e in range(enabled(a, b, w)):
+        t = w[b[B_ENABLED] + e]
+        quick = alone(a, b, w, t) if asked[A_SHORT] else -1
+        if quick >= 0:
+            steps += 1
+            found[taken + t] |= 1 + 2 * quick
+            if quick:
+                moves = True
+                offer(b, w, cache, last, buffer, size, filled)
+                restore(b, w)
+            continue
+        status = perform(a, b, w, t)
+        if status == OK:
+            steps += 1
+            moved = changed(b, w)
+            found[taken + t] |= 3 if moved else 1
+            ask_step(a, b, w, i, t, asked, found)
+            if moved:
+                moves = True
+                offer(b, w, cache, last, buffer, size, filled)
+        elif status == MISSING:
+            complete = False
+        else:
+            moves = True
+            if w[WHY] == BEYOND:
+                cuts += 1
+            elif found[asked[A_FAULTS] + 2 * w[WHY]] < 0:
+                found[asked[A_FAULTS] + 2 * w[WHY]] = i
+                found[asked[A_FAULTS] + 2 * w[WHY] + 1] = t
+        undo(b, w)
+    if complete:
+        w[STEPS] += steps
+        w[CUTS] += cuts
+        ask_state(a, b, w, i, asked, ASK_STATE, found)
+        if not moves:
+            ask_state(a, b, w, i, asked, ASK_STUCK, found)
+    return complete
+
+
+@compiled
+def offer(b: Ints, w: Ints, cache: Ints, last: Number, buffer: Ints, size: Number, filled: Ints) -> None:
+    """Put the state at hand into the buffer of its shard, unless it was put there a moment ago."""
+    words = b[B_WORDS]
+    mixed = w[SPREAD] * MIX_1
+    place = ((mixed >> 44) & last) * words
+    differs = cache[place] ^ w[KEY]
+    cache[place] = w[KEY]
+    if words > 1:
+        for n in range(1, words):
+            differs |= cache[place + n] ^ w[KEY + n]
+            cache[place + n] = w[KEY + n]
+    if differs != 0:
+        d = (mixed >> 40) & (SHARDS - 1)
+        at = d * size + filled[d] * words
+        buffer[at] = w[KEY]
+        if words > 1:
+            for n in range(1, words):
+                buffer[at + n] = w[KEY + n]
+        filled[d] += 1
+
+
+# ── questions ──
+
+
+@compiled
+def may_hold(w: Ints, masks: Ints, at: Number, words: Number) -> bool:
+    """Whether the bits that a question wants of the state before the step are so: those that must be set, then those that must not."""
+    wrong = (~w[SAT] & masks[at]) | (w[SAT] & masks[at + words])
+    if words > 1:
+        for n in range(1, words):
+            wrong |= (~w[SAT + n] & masks[at + n]) | (w[SAT + n] & masks[at + words + n])
+    return bool(wrong == 0)
+
+
+@compiled
+def ask_state(a: Small, b: Ints, w: Ints, i: Number, asked: Ints, kind: Number, found: Ints) -> None:
+    """Note row ``i`` for each question that holds there and has no hit yet."""
+    words, at = b[B_CLAUSE_WORDS], asked[kind]
+    for _ in range(asked[kind + 1]):
+        if found[asked[at + Q_PLACE]] < 0 and may_hold(w, asked, at + Q_MASKS, words):
+            program = asked[at + Q_PROGRAM]
+            if program < 0 or evaluate(a, b, w, program):
+                found[asked[at + Q_PLACE]] = i
+        at += Q_MASKS + 2 * words
+
+
+@compiled
+def ask_step(a: Small, b: Ints, w: Ints, i: Number, t: Number, asked: Ints, found: Ints) -> None:
+    """Note row ``i`` and trigger ``t`` for each question that holds of this step and has no hit yet."""
+    ready, words, at = False, b[B_CLAUSE_WORDS], asked[ASK_STEP] - Q_MASKS - 2 * b[B_CLAUSE_WORDS]
+    for _ in range(asked[ASK_STEP + 1]):
+        at += Q_MASKS + 2 * words
+        place, need = asked[at + Q_PLACE], asked[at + Q_NEED]
+        if found[place] >= 0 or (need != 0 and need & w[TOUCHED_BITS] == 0) or not may_hold(w, asked, at + Q_MASKS, words):
+            continue
+        if not ready:
+            clauses_after(b, w)
+            ready = True
+        if asked[at + Q_PROGRAM] < 0 or evaluate(a, b, w, asked[at + Q_PROGRAM]):
+            found[place] = i
+            found[place + 1] = t
+
+
+@compiled
+def ask_rows(a: Small, b: Ints, w: Ints, keys: Ints, first: Number, last: Number, asked: Ints, found: Ints) -> None:
+    """Put the questions about states to rows that a search cut short did not expand."""
+    pa, pb, pw = pointer(a), pointer(b), pointer(w)
+    for i in range(first, last):
+        unpack(pb, pw, pointer(keys), i)
+        ask_state(pa, pb, pw, i, pointer(asked), ASK_STATE, pointer(found))
