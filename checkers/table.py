@@ -58,7 +58,9 @@ def check_table(judge: Judge) -> list[Verdict]:
     return [*_environment(judge), *_totality(judge), *_rows(judge), *_conditions(judge)]
 
 
-def _verdict(judge: Judge, check: str, wrong: str, started: float, *, violation: Violation | None = None) -> Verdict:
+def _verdict(
+    judge: Judge, check: str, wrong: str, started: float, *, violation: Violation | None = None, requirements: tuple[str, ...] = ()
+) -> Verdict:
     stories = violation.stories if violation else ()
     return Verdict(
         machine=judge.machine.name,
@@ -66,6 +68,7 @@ def _verdict(judge: Judge, check: str, wrong: str, started: float, *, violation:
         engine=Engine.TABLE,
         outcome=Outcome.VIOLATED if wrong else Outcome.HOLDS,
         how=judge.graph.bounds(),
+        requirements=requirements,
         detail=wrong,
         story=stories[0] if stories else None,
         others=stories[1:],
@@ -93,7 +96,7 @@ def _totality(judge: Judge) -> Iterator[Verdict]:
     check = "every reachable pair has a row"
     holes = graph.row == graph.hole
     if not holes.any():
-        yield _verdict(judge, check, "", started)
+        yield _verdict(judge, check, "", started, requirements=judge.spec.total)
         return
     for block in graph.blocks:
         here = np.zeros_like(holes)
@@ -102,11 +105,11 @@ def _totality(judge: Judge) -> Iterator[Verdict]:
             continue
         line = judge.first_runs(here, all_rows=False)[0]
         name = block.event.__name__
-        broken = told(f"{check}: none answers {name}", (), "the event is lost, or the caller crashes")
+        broken = told(f"{check}: none answers {name}", judge.spec.total, "the event is lost, or the caller crashes")
         story = judge.tell(line, lambda run: run.falls_through(), broken, "run.expect_an_answer()")
         violation = Violation((story,), int(here.sum()), "steps")
         wrong = f"no row answers {name} in {violation.count:,} reachable pairs: add a row for it, last of its group"
-        yield _verdict(judge, f"{check}: {name}", wrong, started, violation=violation)
+        yield _verdict(judge, f"{check}: {name}", wrong, started, violation=violation, requirements=judge.spec.total)
 
 
 def _rows(judge: Judge) -> Iterator[Verdict]:

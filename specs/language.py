@@ -306,6 +306,8 @@ class Spec:
     """Requirement id -> pytest node id of the named test that discharges it (for what no state property can say)."""
     elsewhere: Mapping[str, str] = attrs.field(factory=dict)
     """Requirement id -> name of the system or specification that discharges it."""
+    total: tuple[str, ...] = ()
+    """Ids of the requirements that a row for every reachable pair discharges."""
     variants: tuple[Variant, ...] = ()
     lemmas: tuple[tuple[str, bool], ...] = ()
     """The author's own lemmas for the proof, each a name and a formula over the state."""
@@ -345,5 +347,5 @@ class Spec:
     def undischarged(self) -> tuple[str, ...]:
         """Requirements with neither a property, nor a timer's discipline, nor a named test, nor a system that discharges them."""
         covered = {rid for prop in self.properties for rid in prop.requirements} | set(self.tests) | set(self.elsewhere)
-        covered |= {rid for ids in self.discipline.values() for rid in ids}
+        covered |= {rid for ids in self.discipline.values() for rid in ids} | set(self.total)
         return tuple(rid for rid in self.requirements if rid not in covered)

@@ -321,6 +321,7 @@ def _spec() -> Spec:
         properties=PROPERTIES,
         histories=(PAST, RELEASES, SETTLEMENTS),
         tests=TESTS,
+        total=("R-REPLY-29",),
         elsewhere=ELSEWHERE,
         variants=VARIANTS,
         discipline={Timer.SETTLE: ("R-REPLY-5",), Timer.LEASE: ("R-REPLY-18",), Timer.WINDOW: ("R-REPLY-15",)},

@@ -19,7 +19,7 @@ from turnproof.cli.progress import Shown
 from turnproof.cli.records import verdicts_text
 
 
-@example("turnproof draw", "turnproof draw reply_operation --out /tmp/pictures", "turnproof draw --check")
+@example("turnproof draw", "turnproof draw reply_operation --out pictures", "turnproof draw --check")
 @click.command(context_settings=SETTINGS)
 @click.argument("machines", nargs=-1, metavar="[MACHINE]...")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the files go; diagrams/ of the checkout if left out.")
