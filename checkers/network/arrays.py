@@ -18,6 +18,8 @@ from turnproof.machines.kernel import Formula, TableError
 
 MISSING_ROOM = 4096
 """Entries asked for at a time."""
+KEY_BITS = BITS
+"""Bits of a word that a key fills."""
 
 
 @attrs.frozen(eq=False)
@@ -40,7 +42,7 @@ def layout(widths: Sequence[int]) -> Layout:
     used: list[int] = []
     word, shift = [], []
     for width in widths:
-        place = next((n for n, bits in enumerate(used) if bits + width <= BITS), len(used))
+        place = next((n for n, bits in enumerate(used) if bits + width <= KEY_BITS), len(used))
         if place == len(used):
             used.append(0)
         word.append(place)

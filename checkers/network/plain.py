@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from turnproof.checkers.network.run import Broken, Cut, Occurrence, Runner, World
+from turnproof.checkers.network.run import Broken, Cut, Delivery, Occurrence, Runner, World
 from turnproof.checkers.network.triggers import Trigger
 from turnproof.checkers.network.walk import Choice, Flaw, Handled, Limits, Over, Question, Trace, Walk
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.specs.language import Property
+from turnproof.specs.system import AnyPart
 
 if TYPE_CHECKING:
     from turnproof.checkers.network.labelled import Labels
@@ -66,11 +68,13 @@ class PlainWalk:
             choice = self.choice(world, trigger)
             try:
                 step = self.runner.perform(world, trigger)
-            except Cut:
+            except Cut as end:
                 self.walk.cut, moved = self.walk.cut + 1, True
+                self.note(end.handled[:-1], end.handled[-1:])
                 continue
             except Broken as broken:
                 moved = True
+                self.note(broken.handled[:-1], broken.handled[-1:])
                 if broken.fault not in self.walk.flaws:
                     self.walk.flaws[broken.fault] = Flaw(broken.fault, str(broken), (*self.trace(i), choice))
                 continue
@@ -78,7 +82,7 @@ class PlainWalk:
             changed = step.after != world
             moved |= changed
             self.walk.taken[number] = self.walk.taken.get(number, False) or changed
-            self.note(step)
+            self.note(step.deliveries)
             self.ask_step(i, choice, step)
             if changed and step.after not in self.index:
                 self.add(step.after, i, choice)
@@ -127,18 +131,22 @@ class PlainWalk:
 
         return PlainLabels(self)
 
-    def note(self, step: Occurrence) -> None:
-        """Coverage: what was handled, and along which wires and copies something went."""
-        for delivery in step.deliveries:
+    def note(self, deliveries: Sequence[Delivery], ended: Sequence[Delivery] = ()) -> None:
+        """Coverage: what was handled, and along which wires and copies something went. ``ended``: handled, but its step not followed."""
+        for delivery in (*deliveries, *ended):
             key = (delivery.part, delivery.event, delivery.before)
-            if key in self._handled:
-                continue
             part = self.runner.system.everyone[delivery.part]
-            self._handled[key] = Handled(part.name, delivery.event, delivery.before, delivery.said, delivery.row)
-            system = self.runner.system
-            for n, wire in enumerate(system.wires):
-                if wire.source.name == part.name and any(wire.carries(e) for e in delivery.effects):
-                    self.walk.wires.add(n)
-            for n, copy in enumerate(system.copies):
-                if copy.of.name == part.name and any(copy.sees(t, delivery.said) for t in (delivery.event, *delivery.effects)):
-                    self.walk.copies.add(n)
+            if key not in self._handled:
+                self._handled[key] = Handled(part.name, delivery.event, delivery.before, delivery.said, delivery.row)
+            if delivery not in ended:
+                self._wires(part, delivery)
+
+    def _wires(self, part: AnyPart, delivery: Delivery) -> None:
+        system = self.runner.system
+        for n, wire in enumerate(system.wires):
+            if n not in self.walk.wires and wire.source.name == part.name and any(wire.carries(e) for e in delivery.effects):
+                self.walk.wires.add(n)
+        for n, copy in enumerate(system.copies):
+            seen = (delivery.event, *delivery.effects)
+            if n not in self.walk.copies and copy.of.name == part.name and any(copy.sees(t, delivery.said) for t in seen):
+                self.walk.copies.add(n)

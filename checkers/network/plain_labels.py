@@ -21,7 +21,7 @@ class PlainLabels:
         self.plain = plain
         self.known: Array = np.ones(len(plain.worlds), dtype=np.bool_)
         self.steps: list[Occurrence] = []
-        self._choices: list[Choice] = []
+        self.choices: list[Choice] = []
         for i, world in enumerate(plain.worlds):
             for trigger in plain.triggers:
                 if plain.runner.enabled(world, trigger):
@@ -30,7 +30,7 @@ class PlainLabels:
                     except (Cut, Broken):
                         self.known[i] = False
                         continue
-                    self._choices.append(plain.choice(world, trigger))
+                    self.choices.append(plain.choice(world, trigger))
 
     @cached_property
     def edges(self) -> Edges:
@@ -50,4 +50,4 @@ class PlainLabels:
 
     def choice(self, edge: int) -> Choice:
         """What began the step of an edge."""
-        return self._choices[edge]
+        return self.choices[edge]

@@ -53,7 +53,13 @@ class Fault(Enum):
     DOMAIN = "every event lies in its domain"
 
 
-class Broken(Exception):
+class Unfollowed(Exception):
+    """A step that is not followed to its end. ``handled`` are the events that were handled until then, the last one included."""
+
+    handled: tuple[Delivery, ...] = ()
+
+
+class Broken(Unfollowed):
     """A step that the system does not allow. ``fault`` names the kind; the text is one sentence."""
 
     def __init__(self, fault: Fault, sentence: str) -> None:
@@ -61,7 +67,7 @@ class Broken(Exception):
         self.fault = fault
 
 
-class Cut(Exception):
+class Cut(Unfollowed):
     """A step that leaves the explored bounds."""
 
 
@@ -186,7 +192,12 @@ class Runner:
 
     def perform(self, world: World, trigger: Trigger) -> Occurrence:
         """The step that ``trigger`` begins, run to completion. Raises :class:`Broken` or :class:`Cut`."""
-        return _Step(self, world, trigger).run()
+        step = _Step(self, world, trigger)
+        try:
+            return step.run()
+        except Unfollowed as end:
+            end.handled = tuple(step.deliveries)
+            raise
 
 
 def _itself(constant: object) -> object:
@@ -249,10 +260,10 @@ class _Step:
         said = Said.TAKEN if taken else Said.IGNORED if isinstance(answer, Ignored) else Said.REFUSED
         why = answer.why if isinstance(answer, Ignored | Refused) else ""
         after, effects = (answer.state, answer.effects) if isinstance(answer, Taken) else (before, ())
-        self.bound(part, after)
-        self.parts[part] = after
         here = len(self.deliveries)
         self.deliveries.append(Delivery(part, event, said, why, answer.row.name, before, after, effects, cause))
+        self.bound(part, after)
+        self.parts[part] = after
         self.copy(part, event, said, (here, -1))
         for number, effect in enumerate(effects):
             if isinstance(effect, TIMER_EFFECTS):

@@ -68,9 +68,7 @@ def expand(
                 return n
         i = np.int64(again[n]) if n < n_again else np.int64(start + n - n_again)
         unpack(pb, pw, rows, i)
-        if not expand_row(
-            pa, pb, pw, i, pointer(asked), pointer(found), pointer(cache), len(cache) - 1, pointer(buffer), size, pointer(filled)
-        ):
+        if not expand_row(pa, pb, pw, i, pointer(asked), pointer(found), seen, last, pointer(buffer), size, pointer(filled)):
             redo[w[REDO]] = i
             w[REDO] += 1
     return n_again + n_new
