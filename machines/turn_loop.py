@@ -178,10 +178,8 @@ healthy = named("healthy", one_of(finished.reason, FinishReason.STOP, FinishReas
 closing = choose(now.ending == Ending.OPEN, Ending.ABSENT, now.ending)
 failure = choose(broke.failure == Failure.RETRYABLE, Ending.RETRYABLE,
           choose(broke.failure == Failure.OVERFLOW, Ending.OVERFLOW, Ending.FATAL))  # fmt: skip
-call_done = named("done", ended.result == CallResult.DONE)
 call_ended = evolve(now, open_calls=now.open_calls - 1,
-    content=choose((ended.result == CallResult.REJECTED) | (now.content == Content.REJECTED), Content.REJECTED, Content.RESULT),
-    retries=choose(call_done, 0, now.retries), resamples=choose(call_done, 0, now.resamples), continues=choose(call_done, 0, now.continues))  # fmt: skip
+    content=choose((ended.result == CallResult.REJECTED) | (now.content == Content.REJECTED), Content.REJECTED, Content.RESULT))  # fmt: skip
 
 
 def stopping(*, joins: bool) -> TurnLoop:
@@ -371,6 +369,5 @@ MACHINE: Machine[TurnLoop, Event, Effect] = Machine(
         TimerRule(Timer.CONTINUE, now.phase == CONTINUE_WAIT, ContinueDue, CONTINUE_MS),
         TimerRule(Timer.GRACE, one_of(now.phase, SETTLING, STOPPING), GraceExpired, GRACE_MS),
     ),
-    released=one_of(now.phase, *RESTING),
 )
 step = MACHINE.step

@@ -82,7 +82,6 @@ empty = named("nothing to keep", one_of(now.content, *EMPTY))
 words = named("words", one_of(now.content, *WORDS))
 results = named("results", now.content == Content.RESULT)
 cut_call = named("cut call", one_of(now.content, Content.CUT_CALL, Content.TEXT_AND_CUT_CALL))
-terminal = named("terminal", one_of(now.ending, Ending.STOP, Ending.LENGTH))
 unfinished = named("no known finish", one_of(now.ending, Ending.UNKNOWN, Ending.ABSENT))
 broken = named("provider error", now.ending == Ending.RETRYABLE)
 out_of_steps = named("out of steps", now.limited & (now.steps_left == 0))
@@ -106,10 +105,9 @@ def step_over(*, ending: Ending = Ending.OPEN, answered: bool = False) -> TurnLo
     return evolve(now, ending=ending, content=Content.NOTHING, answered=answered, raw="", retry_at_ms=0)
 
 
-def refilled(state: TurnLoop, when: bool) -> TurnLoop:
-    """The budgets of tries are full again where ``when`` holds. No budget refills another (R-LOOP-19)."""
-    return evolve(state, retries=choose(when, 0, now.retries), resamples=choose(when, 0, now.resamples),
-                  continues=choose(when, 0, now.continues))  # fmt: skip
+def progressed(state: TurnLoop) -> TurnLoop:
+    """The step brought something: every budget of tries is full again. No budget refills another (R-LOOP-19)."""
+    return evolve(state, retries=0, resamples=0, continues=0)
 
 
 def step_begun(*, ending: Ending = Ending.OPEN, answered: bool = False) -> TurnLoop:
@@ -156,11 +154,11 @@ wait_resample = (PublishStatus(Status.WAITING), StartTimer(Timer.RESAMPLE, earli
 wait_continue = (PublishStatus(Status.WAITING), StartTimer(Timer.CONTINUE, earliest(now.continues)))
 to_retry = evolve(step_over(), retries=now.retries + 1)
 to_resample = evolve(step_over(), repeat=True, resamples=now.resamples + 1)
-answer = refilled(step_over(ending=now.ending, answered=True), terminal)
+answer = progressed(step_over(ending=now.ending, answered=True))
 
 JUDGE: tuple[R, ...] = (
     # ── ends that leave no choice ──
-    judged("captured", now.ending == Ending.CAPTURED, DECIDING, step_over(ending=now.ending, answered=True), *read_on),
+    judged("captured", now.ending == Ending.CAPTURED, DECIDING, answer, *read_on),
     errs("fatal", now.ending == Ending.FATAL, Cause.PROVIDER),
     judged("rejected", now.content == Content.REJECTED, BLOCKED, over(), Finish(Outcome.BLOCKED), PublishIdle(), start_queued,
            because="Not completed: a person said no and nothing more, and must be asked before anything goes on (R-LOOP-15)."),
@@ -171,9 +169,10 @@ JUDGE: tuple[R, ...] = (
 
     # ── results go back to the model, however the stream ended: what ran is not asked for twice (R-LOOP-28) ──
     judged("results, then an error", results & broken & may_retry, RETRY_WAIT, to_retry, *wait_retry,
-           because="A new step, not the same request: that one does not know the results (the hazard of upstream's row 21)."),
+           because="A new step, not the same request: that one does not know the results (the hazard of upstream's row 21). The error "
+                   "counts in spite of the results, so that a provider that always breaks is given up."),
     errs("results, then an error again", results & broken, Cause.PROVIDER),
-    judged("results", results, DECIDING, refilled(step_over(), terminal), only_if(unfinished, warn), *read_on),
+    judged("results", results, DECIDING, progressed(step_over()), only_if(unfinished, warn), *read_on),
 
     # ── real ends ──
     errs("length", (now.ending == Ending.LENGTH) | ((now.ending == Ending.TOOL_CALLS) & cut_call), Cause.LENGTH),

@@ -180,8 +180,11 @@ TRY_PROPERTIES: tuple[Property, ...] = (
          & implies((then.resamples > now.resamples) | (then.continues > now.continues), now.ending != Ending.RETRYABLE)),
     Step("only progress or the end of the run refills a budget", requirements=("R-LOOP-4", "R-LOOP-19"), holds=
          implies((then.retries < now.retries) | (then.resamples < now.resamples) | (then.continues < now.continues),
-                 over | on(Cancelled) | (on(CallEnded) & (ended.result == CallResult.DONE))
-                 | (on(StepRecorded) & one_of(now.ending, Ending.STOP, Ending.LENGTH)))),
+                 over | on(Cancelled) | (on(StepRecorded) & (then.answered | (now.content == Content.RESULT)) & (now.ending != Ending.RETRYABLE)))),
+    Step("progress refills every budget of tries", requirements="R-LOOP-19", holds=
+         implies(on(StepRecorded) & taken() & not_(over) & (then.answered | ((now.content == Content.RESULT) & (now.ending != Ending.RETRYABLE)
+                 & (now.ending != Ending.OVERFLOW))), (then.retries == 0) & (then.resamples == 0) & (then.continues == 0)),
+         harm="a long run errs for a few bad streams, hours apart"),
     Step("an error that will come again is not tried again", requirements="R-LOOP-4", holds=
          implies(on(StepRecorded) & taken() & (now.ending == Ending.FATAL), then.phase == Phase.ERRORED)),
     Step("every sample is of a request built for it", implies(emits(Sample), on(Prepared) & (now.phase == Phase.PREPARING) & (then.generation == prepared.call)),
