@@ -85,8 +85,11 @@ class Lasso:
         return len(self.prefix) + len(self.cycle)
 
 
-def find_lasso(edges: Edges, region: Region, fairness: Sequence[Assumption]) -> Lasso | None:
-    """A shortest fair run that stays in ``region`` for ever; None if there is none."""
+def find_lasso(edges: Edges, region: Region, fairness: Sequence[Assumption], *, among: Array | None = None) -> Lasso | None:
+    """A shortest fair run that stays in ``region`` for ever; None if there is none.
+
+    ``among`` are the nodes of its fair components, where the caller has found them already (in a large graph, with faster means).
+    """
     kept = _inside(edges, region)
     initial = np.arange(edges.nodes) == 0
     reached = reachable(edges, np.ones(len(edges.source), dtype=np.bool_), initial)
@@ -96,6 +99,9 @@ def find_lasso(edges: Edges, region: Region, fairness: Sequence[Assumption]) -> 
         return None
     assumptions = [*fairness, *_visiting(edges, region)]
     inside = kept & pending[edges.source] & pending[edges.target]
+    if among is not None:
+        pending = pending & among
+        inside = inside & among[edges.source] & among[edges.target]
     # Passing a start is one more thing a walk can do, as if a step from everywhere else to it were owed.
     start = Assumption("", ~region.starts, region.start_edges)
     walk = _Walk(edges, inside, assumptions, start)
@@ -103,6 +109,16 @@ def find_lasso(edges: Edges, region: Region, fairness: Sequence[Assumption]) -> 
     if not members:
         return None
     return _shortest(edges, region, kept, walk, members)
+
+
+def fair_members(edges: Edges, kept: Array, nodes: Array, fairness: Sequence[Assumption]) -> Array:
+    """Node -> whether a fair run along ``kept`` edges inside ``nodes`` can visit it again and again."""
+    nothing = Assumption("", np.ones(edges.nodes, dtype=np.bool_), np.zeros(len(edges.source), dtype=np.bool_))
+    walk = _Walk(edges, kept & nodes[edges.source] & nodes[edges.target], fairness, nothing)
+    fair = np.zeros(edges.nodes, dtype=np.bool_)
+    for component in walk.fair_components(np.flatnonzero(nodes).tolist()):
+        fair[component] = True
+    return fair
 
 
 def reachable(edges: Edges, kept: Array, starts: Array) -> Array:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 import numpy as np
 
 from turnproof.checkers.columns import Array
-from turnproof.checkers.liveness import Assumption, Edges, Lasso, Region, find_lasso, reachable, without_fair_run
+from turnproof.checkers.liveness import Assumption, Edges, Lasso, Region, fair_members, find_lasso, reachable
 from turnproof.checkers.network.walk import Choice
 from turnproof.machines.kernel import Formula, formula, show, variables
 from turnproof.specs.language import EventuallyAlways, Fair, LeadsTo, Property, Said
 from turnproof.specs.system_words import Received, acted, reads_step
+
+if TYPE_CHECKING:
+    from turnproof.checkers.network.fair import Rows
 
 
 def read_by(properties: Iterable[Property]) -> tuple[list[Formula], list[Formula]]:
@@ -68,29 +73,95 @@ class Judgement:
 
 def judge(labels: Labels, prop: LeadsTo | EventuallyAlways) -> Judgement:
     """Decide a promise about the future. A lasso is shortest, and fair by itself."""
-    region = leads_to(labels, prop) if isinstance(prop, LeadsTo) else eventually_always(labels, prop)
+    whole = leads_to(labels, prop) if isinstance(prop, LeadsTo) else eventually_always(labels, prop)
+    region = attrs.evolve(whole, nodes=whole.nodes & labels.known)
     fairness = [assumption(labels, fair) for fair in prop.fairness]
-    lasso = find_lasso(labels.edges, attrs.evolve(region, nodes=region.nodes & labels.known), fairness)
-    if lasso is not None:
+    ways = Ways(labels.edges)
+    among = ways.fair(region, fairness)
+    if among.any():
+        lasso = find_lasso(labels.edges, region, fairness, among=among)
+        if lasso is None:
+            raise RuntimeError(f"internal error: {prop.name!r} has a fair component without a fair run")
         return Judgement(lasso)
     idle = [fair.name for fair in fairness if not fair.enabled.any()]
     if idle:
         return Judgement(vacuous=f"vacuous: the fairness assumption {idle[0]!r} is enabled nowhere: drop it, or correct its condition")
-    entered = entries(labels.edges, region)
     if isinstance(prop, LeadsTo):
-        vacuous = _vacuous(labels, prop, region, entered, fairness)
+        vacuous = _vacuous(labels, prop, whole, ways, fairness)
         if vacuous:
             return Judgement(vacuous=vacuous)
-    kept = region.edges & region.nodes[labels.edges.source] & region.nodes[labels.edges.target]
-    return Judgement(unknown=bool((reachable(labels.edges, kept, entered) & ~labels.known).any()))
+    return Judgement(unknown=bool((ways.stay(whole) & ~labels.known).any()))
 
 
-def _vacuous(labels: Labels, prop: LeadsTo, region: Region, entered: Array, fairness: Sequence[Assumption]) -> str:
+class Ways:
+    """Questions about the ways through one graph; with compiled loops where numba is installed."""
+
+    def __init__(self, edges: Edges) -> None:
+        self.edges = edges
+        self.compiled = importlib.util.find_spec("numba") is not None
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The edges by where they come from."""
+        from turnproof.checkers.network.fair import Rows
+
+        return Rows(self.edges)
+
+    def reachable(self, allowed: Array, starts: Array) -> Array:
+        """Node -> whether it can be reached from ``starts`` along ``allowed`` edges."""
+        return self.rows.reachable(allowed, starts) if self.compiled else reachable(self.edges, allowed, starts)
+
+    def stay(self, region: Region) -> Array:
+        """Node -> whether a bad run can be there."""
+        return self.reachable(_kept(self.edges, region), entries(self.edges, region))
+
+    def fair(self, region: Region, fairness: Sequence[Assumption]) -> Array:
+        """Node -> whether a fair bad run can visit it again and again."""
+        assumptions = list(fairness)
+        if region.visit is not None:
+            # Again and again in ``visit`` is weak fairness of something enabled everywhere else and never taken.
+            assumptions.append(Assumption("", ~region.visit, np.zeros(len(self.edges.source), np.bool_)))
+        return self._fair(_kept(self.edges, region), self.stay(region), assumptions)
+
+    def _fair(self, allowed: Array, wanted: Array, assumptions: Sequence[Assumption]) -> Array:
+        if self.compiled:
+            from turnproof.checkers.network.fair import fair_nodes
+
+            return fair_nodes(self.edges, self.rows, allowed, wanted, assumptions)
+        return fair_members(self.edges, allowed, wanted, assumptions)
+
+    def without_fair_run(self, fairness: Sequence[Assumption], unknown: Array) -> Array:
+        """Node -> whether no fair run at all goes on from there. From ``unknown`` nodes one is taken to."""
+        every = np.ones(len(self.edges.source), np.bool_)
+        # A state where nothing is enabled is fair by its stutter alone. Most graphs need no more than this.
+        quiet = np.ones(self.edges.nodes, np.bool_)
+        for assumed in fairness:
+            quiet &= ~assumed.enabled
+        lost = ~self._leading_to(every, quiet | unknown)
+        if lost.any():
+            lost = ~self._leading_to(every, unknown | self._fair(every, np.ones(self.edges.nodes, np.bool_), fairness))
+        return lost
+
+    def _leading_to(self, allowed: Array, goals: Array) -> Array:
+        if self.compiled:
+            from turnproof.checkers.network.fair import Rows
+
+            return Rows(self.edges, backwards=True).reachable(allowed, goals)
+        return reachable(Edges(self.edges.nodes, self.edges.target, self.edges.source), allowed, goals)
+
+
+def _kept(edges: Edges, region: Region) -> Array:
+    kept: Array = region.edges & region.nodes[edges.source] & region.nodes[edges.target]
+    return kept
+
+
+def _vacuous(labels: Labels, prop: LeadsTo, region: Region, ways: Ways, fairness: Sequence[Assumption]) -> str:
     if not (region.starts.any() or region.start_edges.any()):
         return f"vacuous: `{show(prop.first)}` is never reached"
+    entered = entries(labels.edges, region)
     if not entered.any():
         return f"vacuous: wherever `{show(prop.first)}` holds, `{show(prop.then)}` holds already: write an Always or a Step"
-    stuck = entered & without_fair_run(labels.edges, fairness, unknown=~labels.known)
+    stuck = entered & ways.without_fair_run(fairness, ~labels.known)
     if stuck.any():
         names = ", ".join(repr(fair.name) for fair in prop.fairness)
         where = f"from {int(stuck.sum()):,} states where `{show(prop.first)}` holds"

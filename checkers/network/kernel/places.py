@@ -10,6 +10,7 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
 Truths = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
 Number = int | np.signedinteger[Any]
 """What the kernel calls an integer: 64 bits, whatever it was in Python."""
 
