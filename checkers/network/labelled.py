@@ -49,6 +49,10 @@ class Labels(Protocol):
         """Every step, stutters included."""
 
     @property
+    def label(self) -> Array:
+        """Edge -> the number of the trigger that begins its step."""
+
+    @property
     def known(self) -> Array:
         """Node -> whether all its steps are edges: False where a step was cut off at a bound."""
 

@@ -22,8 +22,9 @@ class PlainLabels:
         self.known: Array = np.ones(len(plain.worlds), dtype=np.bool_)
         self.steps: list[Occurrence] = []
         self.choices: list[Choice] = []
+        numbers: list[int] = []
         for i, world in enumerate(plain.worlds):
-            for trigger in plain.triggers:
+            for number, trigger in enumerate(plain.triggers):
                 if plain.runner.enabled(world, trigger):
                     try:
                         self.steps.append(plain.runner.perform(world, trigger))
@@ -31,6 +32,8 @@ class PlainLabels:
                         self.known[i] = False
                         continue
                     self.choices.append(plain.choice(world, trigger))
+                    numbers.append(number)
+        self.label: Array = np.array(numbers, dtype=np.int32)
 
     @cached_property
     def edges(self) -> Edges:
