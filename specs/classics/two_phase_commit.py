@@ -14,9 +14,9 @@ from typing import Annotated
 
 from attrs import evolve, frozen
 
-from turnproof.machines.kernel import Machine, Range, Row, all_of, any_of, not_, symbol
+from turnproof.machines.kernel import Machine, Range, Row, all_of, any_of, not_, one_of, symbol
 from turnproof.specs.language import Always, Fair, LeadsTo, Sometimes
-from turnproof.specs.system import Channel, NoDeadlock, Part, Spontaneous, System, SystemSpec, Wire
+from turnproof.specs.system import Channel, NoDeadlock, Part, Spontaneous, System, SystemSpec, SystemVariant, Wire
 
 MOST = 16
 """Managers that one coordinator can count."""
@@ -136,6 +136,13 @@ MANAGER: Machine[Manager, object, object] = Machine(
 )
 
 
+HASTY = MANAGER.variant(
+    "hasty_manager",
+    replace={"GaveUp/otherwise": (Row(GaveUp, at=Stage.PREPARED, to=Stage.ABORTED), Row(GaveUp, refuse="it is over", name="GaveUp/over"))},
+)
+"""A manager that takes its promise back."""
+
+
 # ── the system ──
 
 REQUIREMENTS: Mapping[str, str] = {
@@ -145,14 +152,15 @@ REQUIREMENTS: Mapping[str, str] = {
 }
 
 
-def two_phase_commit(managers: int, *, machine: Machine[Manager, object, object] = MANAGER) -> System:
-    """The system with that many managers, all instances of ``machine``."""
+def two_phase_commit(managers: int, *, hasty: bool = False) -> System:
+    """The system with that many managers; ``hasty``, they may take their promise back."""
     leader = Part("coordinator", COORDINATOR)
-    others = tuple(Part(f"manager_{n}", machine) for n in range(1, managers + 1))
+    others = tuple(Part(f"manager_{n}", HASTY if hasty else MANAGER) for n in range(1, managers + 1))
+    may_give_up = (Stage.WORKING, Stage.PREPARED) if hasty else (Stage.WORKING,)
     undecided = leader.now.phase == Decision.NONE
     channels = tuple(Channel(f"vote_{n}", leader, capacity=1, when=undecided) for n in range(1, managers + 1))
     return System(
-        name=f"two_phase_commit_{managers}",
+        name=f"two_phase_commit_{managers}" + ("_hasty" if hasty else ""),
         parts=(leader, *others),
         wires=tuple(Wire(one, Vote, channel, VoteArrived) for one, channel in zip(others, channels, strict=True)),
         channels=channels,
@@ -160,7 +168,7 @@ def two_phase_commit(managers: int, *, machine: Machine[Manager, object, object]
             Spontaneous(leader, CommitChosen, when=undecided & (leader.now.votes == managers)),
             Spontaneous(leader, AbortChosen, when=undecided),
             *(Spontaneous(one, PrepareChosen, when=one.now.phase == Stage.WORKING) for one in others),
-            *(Spontaneous(one, GaveUp, when=one.now.phase == Stage.WORKING) for one in others),
+            *(Spontaneous(one, GaveUp, when=one_of(one.now.phase, *may_give_up)) for one in others),
             *(
                 Spontaneous(one, Decided(decision), when=leader.now.phase == decision)
                 for one in others
@@ -170,9 +178,9 @@ def two_phase_commit(managers: int, *, machine: Machine[Manager, object, object]
     )
 
 
-def specification(managers: int, *, machine: Machine[Manager, object, object] = MANAGER) -> SystemSpec:
+def specification(managers: int) -> SystemSpec:
     """What must hold of it."""
-    system = two_phase_commit(managers, machine=machine)
+    system = two_phase_commit(managers)
     leader, *others = system.parts
     committed = tuple(one.now.phase == Stage.COMMITTED for one in others)
     aborted = tuple(one.now.phase == Stage.ABORTED for one in others)
@@ -194,11 +202,15 @@ def specification(managers: int, *, machine: Machine[Manager, object, object] = 
             NoDeadlock("until everybody is done somebody can act", unless=over, requirements="2PC-3"),
             LeadsTo("everybody ends", leader.now.phase == Decision.NONE, over, fairness=(decides, *acts, *learns), requirements="2PC-3"),
         ),
+        variants=(
+            SystemVariant(
+                system=two_phase_commit(managers, hasty=True),
+                about="a manager that voted aborts all the same",
+                # All prepare, all votes arrive, the coordinator commits, one manager learns it and another gives up.
+                violates={"nobody commits where another aborts": 2 * managers + 3},
+            ),
+        ),
     )
 
 
-HASTY = MANAGER.variant(
-    "hasty_manager", replace={"GaveUp/otherwise": Row(GaveUp, at=Stage.PREPARED, to=Stage.ABORTED, name="GaveUp/prepared")}
-)
-"""A manager that takes its promise back."""
 SPEC = specification(3)
