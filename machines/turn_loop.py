@@ -179,7 +179,8 @@ closing = choose(now.ending == Ending.OPEN, Ending.ABSENT, now.ending)
 failure = choose(broke.failure == Failure.RETRYABLE, Ending.RETRYABLE,
           choose(broke.failure == Failure.OVERFLOW, Ending.OVERFLOW, Ending.FATAL))  # fmt: skip
 call_ended = evolve(now, open_calls=now.open_calls - 1,
-    content=choose((ended.result == CallResult.REJECTED) | (now.content == Content.REJECTED), Content.REJECTED, Content.RESULT))  # fmt: skip
+    content=choose((ended.result == CallResult.REJECTED) | (now.content == Content.REJECTED), Content.REJECTED,
+                   Content.RESULT))  # fmt: skip
 
 
 def stopping(*, joins: bool) -> TurnLoop:
@@ -226,7 +227,8 @@ ROWS: tuple[R, ...] = (
     R(Cancelled, at=STREAMING, to=STOPPING, data=stopping(joins=True), name="Cancelled/streaming",
       emit=(AbortStream(), drop_held, only_if(calls_run, AbortCalls()), StartTimer(Timer.GRACE))),
     R(Cancelled, at=DRAINING, to=STOPPING, data=stopping(joins=False), emit=begin_grace),
-    R(Cancelled, at=SETTLING, to=STOPPING, data=stopping(joins=False), because="The calls were told to stop, and their moment already runs."),
+    R(Cancelled, at=SETTLING, to=STOPPING, data=stopping(joins=False),
+      because="The calls were told to stop, and their moment already runs."),
     R(Cancelled, at=COMPACTING, to=STOPPING, data=stopping(joins=True), emit=(AbortCompaction(), StartTimer(Timer.GRACE))),
     R(Cancelled, at=SUBTASK, to=STOPPING, data=stopping(joins=True), emit=(AbortSubtask(), StartTimer(Timer.GRACE))),
     R(Cancelled, at=STOPPING, when=now.prompted, data=evolve(now, prompted=False, automation_off=True), name="Cancelled/follower"),
@@ -237,8 +239,9 @@ ROWS: tuple[R, ...] = (
 
     # ── the history decides ──
     R(loaded, at=DECIDING, when=mine(loaded.generation) & (loaded.room != Room.NO_COMPACTION) & too_long & may_compact
-      & (loaded.task == Task.NONE) & (done | not_(out_of_steps)), to=COMPACTING, data=to_compact, emit=(StartCompaction(),), name="HistoryLoaded/too long",
-      because="Also of an answer, so that the next message finds room. It takes no step: a run with one left must still be able to answer."),
+      & (loaded.task == Task.NONE) & (done | not_(out_of_steps)), to=COMPACTING, data=to_compact, emit=(StartCompaction(),),
+      name="HistoryLoaded/too long",
+      because="Also of an answer, so that the next message finds room. It takes no step: a run with one left must still answer."),
     R(loaded, at=DECIDING, when=mine(loaded.generation) & done, to=COMPLETED, data=over(ending=now.ending), name="HistoryLoaded/complete",
       emit=(Finish(Outcome.COMPLETED), PublishIdle())),
     R(loaded, at=DECIDING, when=mine(loaded.generation) & out_of_steps, to=ERRORED, data=over(Cause.STEP_LIMIT),
@@ -305,12 +308,14 @@ ROWS: tuple[R, ...] = (
       emit=(drop_held, RecordStep()), name="StreamEnded/step over"),
     R(broke, at=STREAMING, when=mine(broke.generation) & calls_run & (broke.failure == Failure.FATAL), to=SETTLING,
       data=evolve(now, ending=failure), emit=begin_grace, name="StreamBroke/fatal"),
-    R(broke, at=STREAMING, when=mine(broke.generation) & calls_run, to=DRAINING, data=evolve(now, ending=failure, retry_at_ms=broke.retry_at_ms)),
+    R(broke, at=STREAMING, when=mine(broke.generation) & calls_run, to=DRAINING,
+      data=evolve(now, ending=failure, retry_at_ms=broke.retry_at_ms)),
     R(broke, at=STREAMING, when=mine(broke.generation), to=JUDGING,
       data=evolve(now, ending=failure, open_calls=0, retry_at_ms=broke.retry_at_ms), emit=(drop_held, RecordStep()),
       name="StreamBroke/step over"),
     *(row for event in (closed, broke) for row in (
-        R(event, at=STOPPING, when=mine(event.generation) & joined, to=ABORTED, data=over(), emit=(StopTimer(Timer.GRACE), *finish_aborted)),
+        R(event, at=STOPPING, when=mine(event.generation) & joined, to=ABORTED, data=over(),
+          emit=(StopTimer(Timer.GRACE), *finish_aborted)),
         R(event, at=STOPPING, when=mine(event.generation) & (now.ending == Ending.OPEN), data=evolve(now, ending=Ending.ABSENT),
           name=f"{type(event).__name__}/stopping"),
         R(type(event), ignore="no such stream is read"))),
@@ -349,7 +354,8 @@ ROWS: tuple[R, ...] = (
       because="Cutting the history behind an empty summary would lose the conversation (R-LOOP-12)."),
     R(subtask, at=SUBTASK, when=mine(subtask.generation), to=DECIDING, emit=read_on),
     *(row for event in (compacted, subtask) for row in (
-        R(event, at=STOPPING, when=mine(event.generation) & joined, to=ABORTED, data=over(), emit=(StopTimer(Timer.GRACE), *finish_aborted)),
+        R(event, at=STOPPING, when=mine(event.generation) & joined, to=ABORTED, data=over(),
+          emit=(StopTimer(Timer.GRACE), *finish_aborted)),
         R(type(event), ignore="nobody waits for it"))),
 )  # fmt: skip
 

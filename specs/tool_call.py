@@ -80,8 +80,10 @@ PROPERTIES: tuple[Property, ...] = (
     Step("when the step closes the call is over", implies(on(StepClosed), one_of(then.phase, *ENDED)), requirements="R-LOOP-6"),
     Always(HONEST, implies(one_of(now.phase, NOT_RUN, REJECTED, WRITING, HELD, ASKED), not_(now.ran)), requirements="R-LOOP-7",
            harm="the model runs again what may have happened"),
-    Always("an orphan was run", implies(now.phase == ORPHAN, now.ran), requirements="R-LOOP-7", harm="a call that never ran is reported as unknown"),
-    Step("what ran and has no result is an orphan", implies(on(StepClosed) & not_(ended) & now.ran, then.phase == ORPHAN), requirements="R-LOOP-7"),
+    Always("an orphan was run", implies(now.phase == ORPHAN, now.ran), requirements="R-LOOP-7",
+         harm="a call that never ran is reported as unknown"),
+    Step("what ran and has no result is an orphan", implies(on(StepClosed) & not_(ended) & now.ran, then.phase == ORPHAN),
+         requirements="R-LOOP-7"),
     Step("a run is remembered", implies(emits(Execute) | (then.phase == CallPhase.HOSTED), then.ran) & implies(now.ran, then.ran),
          requirements="R-LOOP-7"),
     Step(ASKED_FIRST, requirements="R-LOOP-29", harm="364 identical greps", holds=
@@ -94,7 +96,8 @@ PROPERTIES: tuple[Property, ...] = (
          emits(Ask) & (then.phase == ASKED)), requirements="R-LOOP-29"),
     Step("a question is taken back when nobody waits for it", requirements="R-LOOP-10", holds=
          implies((now.phase == ASKED) & (on(StopRequested) | on(StepClosed)), emits(Withdraw) & (then.phase == NOT_RUN))),
-    Step("a tool that runs is told to stop", implies(on(StopRequested), emits(Interrupt) == (now.phase == RUNNING)), requirements="R-LOOP-10"),
+    Step("a tool that runs is told to stop", implies(on(StopRequested), emits(Interrupt) == (now.phase == RUNNING)),
+         requirements="R-LOOP-10"),
     Step("after a stop nothing new is run", implies(on(StopRequested) | on(StepClosed), not_(emits(Execute))), requirements="R-LOOP-10"),
     Step("a denied call fails at once", requirements="R-LOOP-5", holds=
          implies(on(InputCompleted) & taken() & (complete.permission == Permission.DENIED) & (complete.dispatch != Dispatch.BY_PROVIDER),
@@ -126,11 +129,13 @@ SPEC = Spec(
     histories=(RUNS, TOLD),
     variants=(
         Variant(machine=ONE_MESSAGE, violates={ASKED_FIRST: 1},
-                about="OpenCode's doom-loop guard looks at the last parts of one message, so it never sees a call repeated across steps (#25254, #45442)."),
+                about="OpenCode's doom-loop guard looks at the last parts of one message, so it never sees a call repeated across steps "
+                      "(#25254, #45442)."),
         Variant(machine=ABORTED_IS_NOT_RUN, violates={HONEST: 2},
                 about="A call cut off by a cancel is written down as not run although its effect may have happened (abort during a tool)."),
         Variant(machine=TWO_PARTS, violates={"a call runs at most once": 2},
-                about="A replay or a fallback completes a call again under the same id and it runs again (tverma101/AgentSwitchboard#181)."),
+                about="A replay or a fallback completes a call again under the same id, and it runs again "
+                      "(tverma101/AgentSwitchboard#181)."),
     ),
     counter=2,
 )  # fmt: skip

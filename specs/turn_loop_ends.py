@@ -101,12 +101,14 @@ OUTCOME_PROPERTIES: tuple[Property, ...] = (
     Step("a rejected call blocks the run", requirements="R-LOOP-15", holds=
          implies(on(StepRecorded) & taken() & (now.content == Content.REJECTED) & not_(one_of(now.ending, Ending.FATAL, Ending.CAPTURED)),
                  then.phase == Phase.BLOCKED), harm="a run stopped by a no looks finished"),
-    Step("only a rejection blocks", implies(running & (then.phase == Phase.BLOCKED), now.content == Content.REJECTED), requirements="R-LOOP-15"),
+    Step("only a rejection blocks", implies(running & (then.phase == Phase.BLOCKED), now.content == Content.REJECTED),
+         requirements="R-LOOP-15"),
     Step("a rejection is not forgotten within its step", requirements="R-LOOP-15", holds=
          implies(on(CallEnded) & taken() & ((ended.result == CallResult.REJECTED) | (now.content == Content.REJECTED))
                  & (now.phase != Phase.STOPPING), then.content == Content.REJECTED)),
     Step("what ends the turn for one guard is terminal for the other", requirements="R-LOOP-8", holds=
-         implies(on(StepRecorded) & taken(), implies(then.answered, terminal)), harm="one guard goes on where the other stops, or stops where it goes on"),
+         implies(on(StepRecorded) & taken(), implies(then.answered, terminal)),
+         harm="one guard goes on where the other stops, or stops where it goes on"),
     Step("a completion with words is an answer", requirements="R-LOOP-8", holds=
          implies(on(StepRecorded) & taken() & ((now.ending == Ending.CAPTURED) | ((now.ending == Ending.STOP)
                  & one_of(now.content, Content.TEXT, Content.HOSTED) & (recorded.wanted != Wanted.STRUCTURED))), then.answered),
@@ -116,7 +118,8 @@ OUTCOME_PROPERTIES: tuple[Property, ...] = (
                  | ((then.phase == Phase.COMPACTING) & then.answered)))),
     *(Sometimes(f"a run errs as {cause.value}", now.cause == cause, requirements="R-LOOP-2") for cause in Cause if cause is not Cause.NONE),
     *(Sometimes(f"a run ends {phase.value}", now.phase == phase, requirements="R-LOOP-2") for phase in TERMINAL),
-    Sometimes("a captured output completes a run", (now.phase == Phase.COMPLETED) & (now.ending == Ending.CAPTURED), requirements="R-LOOP-1"),
+    Sometimes("a captured output completes a run", (now.phase == Phase.COMPLETED) & (now.ending == Ending.CAPTURED),
+         requirements="R-LOOP-1"),
 )  # fmt: skip
 
 TRY_PROPERTIES: tuple[Property, ...] = (
@@ -152,25 +155,29 @@ TRY_PROPERTIES: tuple[Property, ...] = (
     Step("the same request is built only once a wait is over", requirements="R-LOOP-9", holds=
          implies(emits(BuildRequest, request=Request.SAME), on(RetryDue, ResampleDue) & now.repeat)
          & implies(on(HistoryLoaded) & taken(), not_(then.repeat))),
-    Step("a wait is shown, and nothing else is shown as one", starts_wait() == emits(PublishStatus, status=Status.WAITING), requirements="R-LOOP-9",
+    Step("a wait is shown, and nothing else is shown as one", starts_wait() == emits(PublishStatus, status=Status.WAITING),
+         requirements="R-LOOP-9",
          harm="a user sees a session that looks stuck"),
     Step("a wait ends by its timer, or by a cancel", requirements="R-LOOP-9", holds=
          implies(one_of(now.phase, Phase.RETRY_WAIT, Phase.RESAMPLE_WAIT, Phase.CONTINUE_WAIT) & (then.phase != now.phase),
                  on(RetryDue, ResampleDue, ContinueDue, Cancelled))),
     Step("an incomplete step is logged once, whatever follows", requirements="R-LOOP-23", holds=
-         implies(on(StepRecorded) & taken() & (no_finish | no_call) & (now.content != Content.REJECTED) & (recorded.wanted != Wanted.STRUCTURED)
+         implies(on(StepRecorded) & taken() & (no_finish | no_call) & (now.content != Content.REJECTED)
+         & (recorded.wanted != Wanted.STRUCTURED)
                  & not_((now.ending == Ending.TOOL_CALLS) & one_of(now.content, Content.CUT_CALL, Content.TEXT_AND_CUT_CALL)),
                  count(WarnIncomplete) == 1), harm="half an answer leaves no trace"),
     Step("a warning of an incomplete step is about one", implies(emits(WarnIncomplete), on(StepRecorded) & (no_finish | no_call)),
          requirements="R-LOOP-23"),
     Step("results go back to the model as an ordinary step", requirements=("R-LOOP-28", "R-LOOP-5"), holds=
-         implies(on(StepRecorded) & taken() & (now.content == Content.RESULT) & one_of(now.ending, Ending.STOP, Ending.TOOL_CALLS, Ending.LENGTH,
+         implies(on(StepRecorded) & taken() & (now.content == Content.RESULT)
+         & one_of(now.ending, Ending.STOP, Ending.TOOL_CALLS, Ending.LENGTH,
                  Ending.UNKNOWN, Ending.ABSENT),
                  ((then.phase == Phase.DECIDING) | (then.phase == Phase.COMPACTING)) & not_(then.answered) & not_(emits(DiscardAttempt))
                  & (then.resamples <= now.resamples) & (then.continues <= now.continues)),
          harm="work that was done is asked for again"),
     Step("a try spends its own budget and leaves the others alone", requirements="R-LOOP-19", holds=
-         implies(then.retries > now.retries, (then.retries == now.retries + 1) & (then.resamples == now.resamples) & (then.continues == now.continues))
+         implies(then.retries > now.retries, (then.retries == now.retries + 1) & (then.resamples == now.resamples)
+         & (then.continues == now.continues))
          & implies(then.resamples > now.resamples, (then.resamples == now.resamples + 1) & (then.retries == now.retries)
                    & (then.continues == now.continues))
          & implies(then.continues > now.continues, (then.continues == now.continues + 1) & (then.retries == now.retries)
@@ -180,14 +187,17 @@ TRY_PROPERTIES: tuple[Property, ...] = (
          & implies((then.resamples > now.resamples) | (then.continues > now.continues), now.ending != Ending.RETRYABLE)),
     Step("only progress or the end of the run refills a budget", requirements=("R-LOOP-4", "R-LOOP-19"), holds=
          implies((then.retries < now.retries) | (then.resamples < now.resamples) | (then.continues < now.continues),
-                 over | on(Cancelled) | (on(StepRecorded) & (then.answered | (now.content == Content.RESULT)) & (now.ending != Ending.RETRYABLE)))),
+                 over | on(Cancelled) | (on(StepRecorded) & (then.answered | (now.content == Content.RESULT))
+                 & (now.ending != Ending.RETRYABLE)))),
     Step("progress refills every budget of tries", requirements="R-LOOP-19", holds=
-         implies(on(StepRecorded) & taken() & not_(over) & (then.answered | ((now.content == Content.RESULT) & (now.ending != Ending.RETRYABLE)
+         implies(on(StepRecorded) & taken() & not_(over) & (then.answered | ((now.content == Content.RESULT)
+         & (now.ending != Ending.RETRYABLE)
                  & (now.ending != Ending.OVERFLOW))), (then.retries == 0) & (then.resamples == 0) & (then.continues == 0)),
          harm="a long run errs for a few bad streams, hours apart"),
     Step("an error that will come again is not tried again", requirements="R-LOOP-4", holds=
          implies(on(StepRecorded) & taken() & (now.ending == Ending.FATAL), then.phase == Phase.ERRORED)),
-    Step("every sample is of a request built for it", implies(emits(Sample), on(Prepared) & (now.phase == Phase.PREPARING) & (then.generation == prepared.call)),
+    Step("every sample is of a request built for it", implies(emits(Sample), on(Prepared) & (now.phase == Phase.PREPARING)
+         & (then.generation == prepared.call)),
          requirements="R-LOOP-4"),
     Sometimes("a dead stream is sampled again, and that answers", on(StepRecorded) & (now.resamples > 0) & then.answered,
               requirements="R-LOOP-22"),

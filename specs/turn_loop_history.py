@@ -101,14 +101,15 @@ ANY_SUMMARY = R(
 
 def with_judge(name: str, judge: tuple[R, ...], *, any_summary: bool = False) -> AnyMachine:
     """The loop with another judge."""
-    return MACHINE.variant(
-        name, drop=JUDGE_ROWS, first=judge, replace={"CompactionEnded/summary": ANY_SUMMARY} if any_summary else {}
-    )
+    return MACHINE.variant(name, drop=JUDGE_ROWS, first=judge, replace={"CompactionEnded/summary": ANY_SUMMARY} if any_summary else {})
 
 
 started = named("output started", now.content != Content.NOTHING)
 interrupted = named("a call was interrupted", now.content == Content.DISPATCHED)
-failed = named("failed attempt", one_of(now.ending, Ending.RETRYABLE, Ending.UNKNOWN, Ending.ABSENT) | ((now.ending == Ending.TOOL_CALLS) & not_(results)))
+failed = named(
+    "failed attempt",
+    one_of(now.ending, Ending.RETRYABLE, Ending.UNKNOWN, Ending.ABSENT) | ((now.ending == Ending.TOOL_CALLS) & not_(results)),
+)
 
 V2_JUDGE: tuple[R, ...] = (
     *KEPT,
@@ -156,7 +157,9 @@ AUTO_RESUME = MACHINE.variant("turn_loop_auto_resume", drop=("UserPrompted/autom
 
 LOSES_A_MESSAGE = MACHINE.variant(
     "turn_loop_loses_a_message",
-    replace={"UserPrompted/reads again": evolve(MACHINE.row("UserPrompted/reads again"), data=now, emit=MACHINE.row("UserPrompted/joins").emit)},
+    replace={
+        "UserPrompted/reads again": evolve(MACHINE.row("UserPrompted/reads again"), data=now, emit=MACHINE.row("UserPrompted/joins").emit)
+    },
 )
 
 SMALL = evolve(MACHINE.initial, retry_limit=1, resample_limit=1, continue_limit=1, compaction_limit=1)
@@ -175,25 +178,32 @@ def _variant(machine: AnyMachine, about: str, violates: dict[str, int]) -> Varia
 
 
 VARIANTS: tuple[Variant, ...] = (
-    _variant(PRE, "OpenCode, 2026-03-27 (#18433) to 1.18.20: the judge says unknown is no completion and records no error, the exit guard says "
-             "it is one and ends the run. A dead stream is a finished answer (#43856, #39968, #41469), exit status 0.",
-             {"completed implies a terminal reason": 7, GUARDS: 6, SILENT_STOP: 6, REPEATS: 6, SUMMARY: 3, "a rejected call blocks the run": 7,
-              "a run completes on content-filter, length or error": 7}),
-    _variant(POST, "OpenCode since 1.18.21 (#43892): unknown goes on, at once and without a bound: 1,661 turns in 88 s (#43622), 2,517 requests "
-             "(#45315), 331 dead turns of 360 (#49008).",
+    _variant(PRE,
+             "OpenCode, 2026-03-27 (#18433) to 1.18.20: the judge says unknown is no completion and records no error, the exit guard "
+             "says it is one and ends the run. A dead stream is a finished answer (#43856, #39968, #41469), exit status 0.",
+             {"completed implies a terminal reason": 7, GUARDS: 6, SILENT_STOP: 6, REPEATS: 6, SUMMARY: 3,
+              "a rejected call blocks the run": 7, "a run completes on content-filter, length or error": 7}),
+    _variant(POST,
+             "OpenCode since 1.18.21 (#43892): unknown goes on, at once and without a bound: 1,661 turns in 88 s (#43622), 2,517 "
+             "requests (#45315), 331 dead turns of 360 (#49008).",
              {SPENDS: 5, WAITS: 5, REPEATS: 6, SILENT_STOP: 6, SUMMARY: 3}),
-    _variant(V2, "OpenCode's core runner: bounded, but errors of the provider and dead streams share one budget, so a dead stream uses up the "
-             "patience for a rate limit; an empty stop is still silent.",
+    _variant(V2,
+             "OpenCode's core runner: bounded, but errors of the provider and dead streams share one budget, so a dead stream uses up "
+             "the patience for a rate limit; an empty stop is still silent.",
              {"an error of the provider spends no budget of dead streams, nor the other way round": 5, SILENT_STOP: 6}),
-    _variant(INTRA_STEP_RETRY, "The retry inside a step (OpenCode, table row 21): the request from before the step is sent again although a call of "
-             "the step was run, so the model asks for it again and it runs twice.",
+    _variant(INTRA_STEP_RETRY,
+             "The retry inside a step (OpenCode, table row 21): the request from before the step is sent again although a call of the "
+             "step was run, so the model asks for it again and it runs twice.",
              {REPEATS: 7}),
     _variant(NO_WAIT, "The plain fix: a dead stream is sampled again at once, 86 to 138 requests in 10 s (#49414).", {WAITS: 5, SPENDS: 5}),
     _variant(CANCELS_THE_STREAM, "The first cancel ends the stream and the loop begins again; users cancel twice (#49008).",
              {"a cancel of a run stops it": 4, "calls are open only while a step is": 5}),
-    _variant(SILENT_CANCEL, "A cancel that lands in the wait for a retry: the message has neither error nor finish, and nobody is told an outcome.",
+    _variant(SILENT_CANCEL,
+             "A cancel that lands in the wait for a retry: the message has neither error nor finish, and nobody hears of an outcome.",
              {"a cancel in a wait ends the run at once": 6, "a cancel of a run stops it": 6}),
-    _variant(AUTO_RESUME, "A harness that says continue at every idle: 17 prompts in 55 s, also after a cancel (Mte90/opencode-auto-resume#19).",
+    _variant(AUTO_RESUME,
+             "A harness that says continue at every idle: 17 prompts in 55 s, also after a cancel "
+             "(Mte90/opencode-auto-resume#19).",
              {"after a cancel no harness starts a run": 2}),
     _variant(LOSES_A_MESSAGE, "A message that comes while the history is read is not in it, and nothing reads it again.",
              {"what was read while a message came is read again": 2}),

@@ -91,7 +91,9 @@ def outcome(machine: AnyMachine, row: Row) -> str:
 def _moved_on(script: Script) -> bool:
     """Whether the next request holds something that the first did not: results of calls, or a summary."""
     accepted = any(isinstance(s.event, CompactionEnded) and s.after.phase is Phase.DECIDING for s in script.steps)
-    return accepted or any(isinstance(s.event, StepRecorded) and s.before.content is Content.RESULT and not s.after.repeat for s in script.steps)
+    return accepted or any(
+        isinstance(s.event, StepRecorded) and s.before.content is Content.RESULT and not s.after.repeat for s in script.steps
+    )
 
 
 SAME = "same request after a wait"
@@ -134,7 +136,7 @@ def _end(script: Script) -> str:
         marked = bool(script.effects(WarnEmpty))
         silent = state.ending.value not in ("stop", "captured") or (last.content in EMPTY and not marked)
         return "SILENT END" if silent else "completed, marked empty" if marked else "completed"
-    return state.phase.value
+    return str(state.phase.value)
 
 
 def table() -> str:
@@ -142,11 +144,18 @@ def table() -> str:
     lines = [
         "# What each judge makes of the end of a step",
         "",
-        "Played from the machine by `turnproof.specs.turn_loop_outcomes`; the script of each row is in its source. A run that still goes on",
-        f"after {PATIENCE} requests is called without end. SILENT END: completed, although the step had no completion reason, or not a word.",
+        "Played from the machine by `turnproof.specs.turn_loop_outcomes`; the script of each row is in its source. A run that still",
+        f"goes on after {PATIENCE} requests is called without end. SILENT END: completed, although the step had no completion reason",
+        "or not a word.",
         "",
         f"| # | finish | content | {' | '.join(JUDGES)} |",
         f"|{'---|' * (3 + len(JUDGES))}",
     ]
     lines += [f"| {r.letter} | {r.finish} | {r.content} | {' | '.join(outcome(m, r) for m in JUDGES.values())} |" for r in ROWS]
     return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    Path(__file__).resolve().parents[1].joinpath("diagrams", "turn_loop_outcomes.md").write_text(table(), encoding="utf-8")

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 REQUIREMENTS: Mapping[str, str] = {
     "R-LOOP-1": "Completed implies that the last step saw a terminal finish reason, or that a structured output was captured.",
-    "R-LOOP-2": "Every started run ends in exactly one of completed, errored, aborted, blocked, exactly once, and publishes idle exactly once afterwards.",
+    "R-LOOP-2": "Every started run ends in exactly one of completed, errored, aborted, blocked, exactly once, and publishes idle "
+    "exactly once afterwards.",
     "R-LOOP-3": "A run with a dead last step is never reported as success; exit status, error event and message error agree.",
     "R-LOOP-4": "At most resample-limit consecutive resamples without progress; samples are at most steps x (1 + retry limit) + resamples.",
     "R-LOOP-5": "A call id is run at most once; a request is never repeated after a call was run or hosted in that attempt.",
@@ -29,13 +30,15 @@ REQUIREMENTS: Mapping[str, str] = {
     "R-LOOP-18": "Usage of zero alone never decides anything, neither completion nor overflow.",
     "R-LOOP-19": "The budgets for provider errors and for incomplete streams are independent; one does not refill the other.",
     "R-LOOP-20": "Same inputs, same commands; no clock and no I/O inside.",
-    "R-LOOP-21": "A stream that closes without a finish part gives unknown; mappers map every listed raw value as published, every other to unknown.",
+    "R-LOOP-21": "A stream that closes without a finish part gives unknown; mappers map every listed raw value as "
+    "published, every other to unknown.",
     "R-LOOP-22": "A reply without a finish part, then a normal one: exactly two samples, outcome completed, no error.",
     "R-LOOP-23": "Every resample or continuation because of an unknown finish logs one warning, also when the next sample succeeds.",
     "R-LOOP-24": "Where no finish is unknown or absent, upstream before and after its fix behave the same.",
     "R-LOOP-25": "After a dead step that left only step markers the next request equals the one before; no empty message is sent.",
     "R-LOOP-26": "A continuation keeps text and results already recorded, and never repeats a text that was kept.",
-    "R-LOOP-27": "The native runtime too: an unmapped raw value gives unknown, a clean end without terminal gives absent; one budget for both.",
+    "R-LOOP-27": "The native runtime too: an unmapped raw value gives unknown, a clean end without terminal gives absent; "
+    "one budget for both.",
     "R-LOOP-28": "A dead step with a completed local call goes on to an ordinary next step that carries the result.",
     "R-LOOP-29": "Equal calls are counted across steps, and the guard fires before the repeated call runs.",
     "R-LOOP-30": "Upstream's policies show their defects, the bounded one neither; they differ only in the exit guard and the judge.",

@@ -237,6 +237,7 @@ class Script:
     # ── words ──
 
     def prompt(self, source: Source) -> None:
+        """A message comes."""
         self.send(UserPrompted(self.fresh("run"), source, self.step_limit))
 
     def due(self) -> None:
@@ -245,6 +246,7 @@ class Script:
             self.send(DUE[self.state.phase])
 
     def complete(self, call: str, *, held: bool) -> None:
+        """A call of the stream is complete."""
         before = self.state.open_calls
         self.send(CallCompleted(self.state.generation, held, call))
         if self.state.content is Content.HELD and self.state.open_calls > before:
@@ -252,21 +254,25 @@ class Script:
             self.run(call, tool_call.Dispatch.AT_FINISH)
 
     def finish(self, inside: str) -> None:
+        """A finish part: ``reason`` or ``reason,raw=text``."""
         reason, _, rest = inside.partition(",")
         raw = rest.removeprefix("raw=")
         self.send(StepFinished(self.state.generation, normalized(reason, raw), raw or reason))
 
     def set(self, **changes: object) -> None:
+        """Something about the conversation changed."""
         for name, value in changes.items():
             setattr(self, name, value)
 
     def reject(self) -> None:
+        """A person rejects the newest open call."""
         for call in (self.open or list(self.calls))[-1:]:
             state = self.calls[call]
             self.calls[call] = attrs.evolve(state, phase=tool_call.REJECTED)
             self.send(CallEnded(self.state.generation, CallResult.REJECTED))
 
     def compacted(self, result: CompactionResult) -> None:
+        """The compaction is over, and there is room again."""
         self.room = Room.ENOUGH
         self.send(CompactionEnded(self.state.generation, result))
 

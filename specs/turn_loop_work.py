@@ -95,26 +95,32 @@ CALL_PROPERTIES: tuple[Property, ...] = (
          implies(emits(RunHeldCalls), one_of(then.ending, Ending.STOP, Ending.TOOL_CALLS))),
     Step("calls are run only in a live stream", implies(emits(RunTool) | emits(RunHeldCalls), (now.phase == Phase.STREAMING)
          & (then.phase == Phase.STREAMING)), requirements=("R-LOOP-5", "R-LOOP-10")),
-    Always("calls are open only while a step is", requirements="R-LOOP-6", harm="a call shows as running for ever in a session that is idle", holds=
+    Always("calls are open only while a step is", requirements="R-LOOP-6",
+         harm="a call shows as running for ever in a session that is idle", holds=
            implies(now.open_calls > 0, one_of(now.phase, Phase.STREAMING, Phase.DRAINING, Phase.SETTLING, Phase.STOPPING))),
-    Always("draining and settling wait for calls", implies(one_of(now.phase, Phase.DRAINING, Phase.SETTLING), now.open_calls > 0), requirements="R-LOOP-6",
+    Always("draining and settling wait for calls", implies(one_of(now.phase, Phase.DRAINING, Phase.SETTLING), now.open_calls > 0),
+         requirements="R-LOOP-6",
            harm="a step waits for nothing"),
-    Always("held calls are open calls that nobody runs", implies(held, (now.open_calls > 0) == (now.phase == Phase.STREAMING)), requirements="R-LOOP-6"),
+    Always("held calls are open calls that nobody runs", implies(held, (now.open_calls > 0) == (now.phase == Phase.STREAMING)),
+         requirements="R-LOOP-6"),
     Step("an open call goes by its end, as an orphan, or as not run", requirements="R-LOOP-6", holds=
-         implies(then.open_calls < now.open_calls, (on(CallEnded) & (then.open_calls == now.open_calls - 1)) | emits(MarkOrphans) | emits(DropHeldCalls)),
+         implies(then.open_calls < now.open_calls, (on(CallEnded) & (then.open_calls == now.open_calls - 1)) | emits(MarkOrphans)
+         | emits(DropHeldCalls)),
          harm="a tool part stays pending in the history"),
     Step("calls still open when a run is over are written down", requirements=("R-LOOP-6", "R-LOOP-2"), holds=
          implies(emits(Finish) & (now.open_calls > 0), emits(MarkOrphans) | (on(CallEnded) & (now.open_calls == 1)))),
     Step("a call that ran is never said to be not run", requirements="R-LOOP-7", holds=
          implies(emits(DropHeldCalls), held), harm="the model runs again what may have happened"),
-    Step("what is written down as unknown was run", implies(emits(MarkOrphans), not_(held) & (now.open_calls > 0)), requirements="R-LOOP-7"),
+    Step("what is written down as unknown was run", implies(emits(MarkOrphans), not_(held) & (now.open_calls > 0)),
+         requirements="R-LOOP-7"),
     Step("a step is over only once its calls are", requirements="R-LOOP-6", holds=
          implies(then.phase == Phase.JUDGING, then.open_calls == 0)),
     Step("a step is recorded exactly when it is over", requirements="R-LOOP-6", holds=
          emits(RecordStep) == (((then.phase == Phase.JUDGING) & (now.phase != Phase.JUDGING))
                                | ((now.phase == Phase.STOPPING) & (then.phase == Phase.ABORTED)))),
     Step("a stream that is over is judged only after its calls ended", requirements="R-LOOP-28", holds=
-         implies(on(StreamEnded) & taken() & (now.phase == Phase.STREAMING) & (now.open_calls > 0) & not_(held), then.phase == Phase.DRAINING)),
+         implies(on(StreamEnded) & taken() & (now.phase == Phase.STREAMING) & (now.open_calls > 0)
+         & not_(held), then.phase == Phase.DRAINING)),
     Step("a result is remembered through the step", requirements="R-LOOP-28", holds=
          implies(on(CallEnded) & taken() & (now.phase != Phase.STOPPING), one_of(then.content, Content.RESULT, Content.REJECTED))),
     Sometimes("two calls run at once", (now.open_calls == 2) & (now.content == Content.DISPATCHED), requirements="R-LOOP-5"),
@@ -127,13 +133,15 @@ CANCEL_PROPERTIES: tuple[Property, ...] = (
     Step("a cancel of a run stops it", requirements="R-LOOP-10", holds=
          implies(on(Cancelled) & running, one_of(then.phase, Phase.STOPPING, Phase.ABORTED)),
          harm="the first cancel ends only the stream, and the loop begins again"),
-    Step("a run that is being stopped ends aborted", implies(now.phase == Phase.STOPPING, one_of(then.phase, Phase.STOPPING, Phase.ABORTED)),
+    Step("a run that is being stopped ends aborted", implies(now.phase == Phase.STOPPING, one_of(then.phase, Phase.STOPPING,
+         Phase.ABORTED)),
          requirements="R-LOOP-10", harm="a cancelled run completes, or goes on"),
     Step("a cancel samples nothing, runs nothing, and arms nothing but the grace timer", requirements="R-LOOP-10", holds=
          implies(on(Cancelled) | (now.phase == Phase.STOPPING), not_(emits(Sample)) & not_(emits(RunTool)) & not_(emits(RunHeldCalls))
                  & (count(StartTimer) == count(StartTimer, timer=Timer.GRACE)) & not_(emits(StartCompaction)) & not_(emits(StartSubtask)))),
     Step("a cancel lets go of the stream, the calls, the summary and the child", requirements="R-LOOP-10", holds=
-         implies(on(Cancelled) & (now.phase == Phase.STREAMING), emits(AbortStream) & (emits(AbortCalls) == ((now.open_calls > 0) & not_(held))))
+         implies(on(Cancelled) & (now.phase == Phase.STREAMING), emits(AbortStream) & (emits(AbortCalls) == ((now.open_calls > 0)
+         & not_(held))))
          & implies(on(Cancelled) & (now.phase == Phase.DRAINING), emits(AbortCalls))
          & implies(on(Cancelled) & (now.phase == Phase.COMPACTING), emits(AbortCompaction))
          & implies(on(Cancelled) & (now.phase == Phase.SUBTASK), emits(AbortSubtask)),
@@ -141,7 +149,8 @@ CANCEL_PROPERTIES: tuple[Property, ...] = (
     Step("a cancel in a wait ends the run at once", requirements="R-LOOP-10", holds=
          implies(on(Cancelled) & one_of(now.phase, Phase.RETRY_WAIT, Phase.RESAMPLE_WAIT, Phase.CONTINUE_WAIT),
                  (then.phase == Phase.ABORTED) & (count(StopTimer) == 1)), harm="a message without error and without finish"),
-    Step("only a cancel aborts", implies(running & one_of(then.phase, Phase.STOPPING, Phase.ABORTED), on(Cancelled) | (now.phase == Phase.STOPPING)),
+    Step("only a cancel aborts", implies(running & one_of(then.phase, Phase.STOPPING, Phase.ABORTED), on(Cancelled)
+         | (now.phase == Phase.STOPPING)),
          requirements="R-LOOP-2"),
     Step("after a cancel no harness starts a run", requirements="R-LOOP-10", holds=
          implies(on(UserPrompted) & (prompt.source == Source.HARNESS) & now.automation_off, refused()),
@@ -170,9 +179,11 @@ WORK_PROPERTIES: tuple[Property, ...] = (
                  on(CompactionEnded) & (compacted.result == CompactionResult.SUMMARY)),
          harm="the conversation is cut behind an empty summary"),
     Step("a failed compaction errs", requirements="R-LOOP-12", holds=
-         implies((now.phase == Phase.COMPACTING) & on(CompactionEnded) & taken() & (compacted.result != CompactionResult.SUMMARY), then.phase == Phase.ERRORED)),
+         implies((now.phase == Phase.COMPACTING) & on(CompactionEnded) & taken()
+         & (compacted.result != CompactionResult.SUMMARY), then.phase == Phase.ERRORED)),
     Step("an automatic compaction spends its budget", requirements="R-LOOP-12", holds=
-         implies(emits(StartCompaction) & not_(on(HistoryLoaded) & (loaded.task == Task.COMPACTION)), then.compactions == now.compactions + 1),
+         implies(emits(StartCompaction) & not_(on(HistoryLoaded)
+         & (loaded.task == Task.COMPACTION)), then.compactions == now.compactions + 1),
          harm="overflow, compact, overflow, for ever"),
     Step("only a request that fitted refills the budget of compactions", requirements=("R-LOOP-12", "R-LOOP-18"), holds=
          implies(then.compactions < now.compactions, over | on(Cancelled)
@@ -186,7 +197,8 @@ WORK_PROPERTIES: tuple[Property, ...] = (
     Step("what the provider calls too long is not sent again as it is", requirements="R-LOOP-12", holds=
          implies((now.phase == Phase.DECIDING) & (now.ending == Ending.OVERFLOW), not_(emits(BuildRequest))),
          harm="overflow, again and again, for the same request"),
-    Sometimes("a second overflow errs", on(HistoryLoaded) & (now.ending == Ending.OVERFLOW) & (now.compactions > 0) & (then.phase == Phase.ERRORED),
+    Sometimes("a second overflow errs", on(HistoryLoaded) & (now.ending == Ending.OVERFLOW) & (now.compactions > 0)
+         & (then.phase == Phase.ERRORED),
               requirements="R-LOOP-12"),
     Step("a pass through the loop takes a step", requirements="R-LOOP-17", holds=
          implies(now.limited & running & not_(over) & not_(then.phase == Phase.STOPPING),
@@ -207,18 +219,22 @@ WORK_PROPERTIES: tuple[Property, ...] = (
          implies(now.prompted & not_(then.prompted), on(Cancelled) | (on(HistoryLoaded) & taken())
                  | ((now.phase == Phase.DECIDING) & (then.phase == Phase.ERRORED))), harm="a message is lost"),
     Step("what was read while a message came is read again", requirements="R-LOOP-13", holds=
-         implies(on(UserPrompted) & taken() & (now.phase == Phase.DECIDING), emits(ReadHistory) & (then.generation == prompt.generation) & then.prompted)),
+         implies(on(UserPrompted) & taken() & (now.phase == Phase.DECIDING), emits(ReadHistory) & (then.generation == prompt.generation)
+         & then.prompted)),
     never("a run completes while a message waits", (now.phase == Phase.COMPLETED) & now.prompted, requirements="R-LOOP-13",
           harm="a message is never answered"),
     Step("a message that a run leaves unread begins its own", requirements="R-LOOP-13", holds=
          implies(emits(Finish), emits(StartQueued) == then.prompted), harm="a message waits for the next one"),
     Step("a queue that was cancelled begins nothing", requirements=("R-LOOP-10", "R-LOOP-13"), holds=
-         implies(on(UserPrompted) & (prompt.source == Source.QUEUE) & not_(now.prompted), not_(taken())), harm="a message is answered twice"),
+         implies(on(UserPrompted) & (prompt.source == Source.QUEUE) & not_(now.prompted), not_(taken())),
+         harm="a message is answered twice"),
     Step("a running session has one run", requirements="R-LOOP-13", holds=
          implies(on(UserPrompted) & running, not_(emits(Finish)) & not_(emits(PublishIdle)) & (then.phase == now.phase))),
     Sometimes("a message joins a run", on(UserPrompted) & taken() & (now.phase == Phase.STREAMING), requirements="R-LOOP-13"),
-    Sometimes("a message follows a run that is being stopped", emits(StartQueued) & (then.phase == Phase.ABORTED), requirements="R-LOOP-13"),
-    LeadsTo("a message is read, or cancelled", now.prompted, not_(now.prompted) | many_calls, requirements="R-LOOP-13", harm="a message is never answered",
+    Sometimes("a message follows a run that is being stopped", emits(StartQueued) & (then.phase == Phase.ABORTED),
+         requirements="R-LOOP-13"),
+    LeadsTo("a message is read, or cancelled", now.prompted, not_(now.prompted) | many_calls, requirements="R-LOOP-13",
+         harm="a message is never answered",
             fairness=(*PROMISES, *PATIENCE, QUEUED)),
     LeadsTo("a run with a limit of steps ends", running & now.limited, resting | many_calls, requirements="R-LOOP-2", fairness=PROMISES,
             harm="a session shows working for ever"),
