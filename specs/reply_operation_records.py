@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnproof.machines.kernel import NOBODY, PauseTimer, ResumeTimer, StartTimer, choose, implies, named, not_, one_of
-from turnproof.machines.reply_operation import attached, detached, entered, expiry, failed, now, probed, upstream
+from turnproof.machines.reply_operation import attached, completed, detached, entered, expiry, failed, now, probed, upstream
 from turnproof.machines.reply_operation_words import (
     TERMINAL,
     WAITS,
@@ -23,6 +23,7 @@ from turnproof.machines.reply_operation_words import (
     Failed,
     FailureCode,
     ForceCleared,
+    KeyChangeRequested,
     LaneWaitBegan,
     LaneWaitEnded,
     LeaseExpired,
@@ -41,6 +42,7 @@ from turnproof.machines.reply_operation_words import (
     RetainUntilCompleteRequested,
     SettleOwner,
     StampActivity,
+    SteerRequested,
     SupersedeRequested,
     Timer,
     UpstreamAborted,
@@ -48,7 +50,7 @@ from turnproof.machines.reply_operation_words import (
     Window,
     WindowExpired,
 )
-from turnproof.specs.language import Order, Property, Step, after, emits, on, taken
+from turnproof.specs.language import Order, Property, Step, after, emits, on, refuses, taken
 
 then = after(ReplyOperation)
 pending = named("pending", now.result == Result.NONE)
@@ -114,6 +116,14 @@ RECORDED_RESULTS: tuple[Property, ...] = (
          implies(on(Failed) & held, (then.released == not_(kept)) & then.frozen)),
     Step("completing a reply that holds its slot gives it up", implies(on(Completed) & not_(now.released), emits(Release)),
         requirements="R-REPLY-4"),
+    Step("an owner that completes without barriers settles", requirements="R-REPLY-27", holds=
+         implies(on(Completed) & not_(completed.barrier) & (now.owner_barriers == 0) & not_(now.owner_done), emits(SettleOwner)),
+         harm="whoever waits for the owner waits for ever"),
+    Step("every barrier of a completing owner is counted", requirements="R-REPLY-27", holds=
+         implies(on(Completed) & taken(), then.owner_barriers == choose(completed.barrier, now.owner_barriers + 1, now.owner_barriers))),
+    refuses("an attempt that was cancelled as stuck is not steered", SteerRequested, attended & (now.backend == now.recovered),
+            requirements="R-REPLY-28", harm="the message goes to an attempt that no longer reads"),
+    refuses("a begun or ended reply keeps its key", KeyChangeRequested, now.phase != Phase.QUEUED, requirements="R-REPLY-25"),
     Step("completing marks the owner done", implies(on(Completed), then.owner_done), requirements="R-REPLY-27"),
 )  # fmt: skip
 
