@@ -37,6 +37,16 @@ def check_discipline(judge: Judge) -> list[Verdict]:
     return [verdict for rule in judge.machine.timers for verdict in _check(judge, rule)]
 
 
+def first_breach(judge: Judge) -> str:
+    """One way in which some timer breaks its discipline, without the run that leads to it; empty if none does."""
+    for rule in judge.machine.timers:
+        ledger = _Ledger(judge, rule)
+        number = int(ledger.steps().max(initial=0))
+        if number:
+            return f"timer {rule.timer.name.lower()}: {ledger.messages[number]}"
+    return ""
+
+
 def _check(judge: Judge, rule: TimerRule) -> Iterator[Verdict]:
     started = time.perf_counter()
     ids = tuple(judge.spec.discipline.get(rule.timer, ()))
@@ -90,7 +100,7 @@ class _Ledger:
         wrong = mismatch(Ledger.OFF, self._ledger(int(self.claimed[0])), bool(self.released[0]))
         if wrong:
             yield wrong, self._told(wrong, [[]], 1, ids)
-        found = self._steps()
+        found = self.steps()
         for number in np.unique(found[found > 0]).tolist():
             bad = found == number
             lines = self.judge.first_runs(bad, all_rows=True)
@@ -103,7 +113,7 @@ class _Ledger:
         stories = [self.judge.tell(line, _complains(timer, message), broken, claim, names=(type(timer),)) for line in lines]
         return Violation(tuple(stories), count, "steps")
 
-    def _steps(self) -> Array:
+    def steps(self) -> Array:
         """(event, node) -> number of the message; 0 where nothing is wrong."""
         graph = self.judge.graph
         sequences = [tuple(type(e) for e in listed if type(e) in NEEDS and e.timer is self.rule.timer) for listed in graph.effect_lists]
@@ -161,4 +171,4 @@ def _complains(timer: Enum, message: str) -> Callable[[Run], bool]:
     return lambda run: run.complaint(timer) == message
 
 
-__all__ = ["check_discipline"]
+__all__ = ["check_discipline", "first_breach"]

@@ -35,14 +35,18 @@ def why_vacuous(judge: Judge, prop: Property) -> str:
     return ""
 
 
-def _antecedents(judge: Judge, prop: Always | Step) -> Iterator[str]:
-    where = f"property {prop.name!r}"
-    for part in map(_bare, conjuncts(_bare(formula(prop.holds, where)))):
+def antecedents(prop: Always | Step) -> Iterator[object]:
+    """The conditions under which the conjuncts of ``prop`` say anything."""
+    for part in map(_bare, conjuncts(_bare(formula(prop.holds, f"property {prop.name!r}")))):
         if part.op == "implies":
-            antecedent = part.args[0]
-            evaluate = judge.evaluation.states_where if isinstance(prop, Always) else judge.evaluation.steps_where
-            if not evaluate(antecedent, where).any():
-                yield f"vacuous: the antecedent `{show(antecedent)}` is never reached"
+            yield part.args[0]
+
+
+def _antecedents(judge: Judge, prop: Always | Step) -> Iterator[str]:
+    evaluate = judge.evaluation.states_where if isinstance(prop, Always) else judge.evaluation.steps_where
+    for antecedent in antecedents(prop):
+        if not evaluate(antecedent, f"property {prop.name!r}").any():
+            yield f"vacuous: the antecedent `{show(antecedent)}` is never reached"
 
 
 def _bare(node: Formula) -> Formula:
@@ -90,4 +94,4 @@ def _fairness(judge: Judge, fairness: tuple[Fair, ...]) -> Iterator[str]:
             yield f"vacuous: the fairness assumption {fair.name!r} is enabled nowhere: drop it, or correct its condition"
 
 
-__all__ = ["why_vacuous"]
+__all__ = ["antecedents", "why_vacuous"]

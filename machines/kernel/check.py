@@ -26,6 +26,11 @@ def check_machine(machine: Machine[Any, Any, Any]) -> None:
         raise TableError(f"machine {machine.name}:\n" + "\n".join(f"  {m}" for m in mistakes))
 
 
+def row_mistakes(machine: Machine[Any, Any, Any], row: Row[Any, Any]) -> tuple[str, ...]:
+    """What is wrong with ``row`` as a row of ``machine``, which need not have it: for whoever changes one row many times."""
+    return tuple(_row_mistakes(machine, row))
+
+
 def _machine_mistakes(machine: Machine[Any, Any, Any]) -> Iterator[str]:
     fields = fields_of(machine.state)
     if machine.phase not in fields or fields[machine.phase].kind is not Kind.ENUM:
@@ -187,4 +192,4 @@ def _nearest(name: str, known: tuple[type, ...]) -> str:
     return f"; did you mean {close[0]}?" if close else f"; it has {', '.join(cls.__name__ for cls in known)}"
 
 
-__all__ = ["check_machine"]
+__all__ = ["check_machine", "row_mistakes"]

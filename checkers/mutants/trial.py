@@ -1,0 +1,247 @@
+"""One mutant on trial: what differs, whether a property sees it, and, if none of single steps does, what the whole graph says.
+
+Theory of operation
+===================
+
+First the pairs that can differ, nearest first, in growing portions: those to which a shortest run of the original leads that the
+mutant leaves as it is. A property that one of their steps breaks, is broken. If every pair gives the same answer, the two machines
+agree on every reachable pair, by induction along runs: the mutant is equivalent. Else the mutant's own graph is completed, of
+which the unchanged steps are taken over, and judged whole: rows, guards, witnesses, promises about the future,
+vacuity; last come the golden numbers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import attrs
+import numpy as np
+
+from turnproof.checkers.columns import Array, is_array, negate
+from turnproof.checkers.discipline import first_breach
+from turnproof.checkers.graph import Block
+from turnproof.checkers.judge import Judge
+from turnproof.checkers.mutants.complete import completed
+from turnproof.checkers.mutants.original import Judged, Original, iterate
+from turnproof.checkers.mutants.words import Fate, Mutant, Result
+from turnproof.checkers.mutants.world import Fragment, LeavesDomain, NotBuilt, Table, TooLarge, World
+from turnproof.machines.kernel import Ignored, Refused, TableError, Taken
+from turnproof.specs.language import EventuallyAlways, LeadsTo, Order, Said
+
+PORTIONS = (48, 768, 1 << 30)
+"""How many nodes the first portions hold: most mutants are killed by the first."""
+TAKEN = list(Said).index(Said.TAKEN)
+
+
+def judge_mutant(original: Original, mutant: Mutant) -> Result:
+    """What becomes of one mutant."""
+    started = time.process_time()
+    try:
+        fate, by = _fairness(original, mutant) if mutant.prop is not None else Trial(World(original, mutant)).run()
+    except (NotBuilt, TableError, TypeError) as problem:
+        fate, by = Fate.NOT_BUILT, " ".join(str(problem).split())
+    except LeavesDomain as problem:
+        fate, by = Fate.KILLED, f"every value stays in its domain: {problem}"
+    except TooLarge as problem:
+        fate, by = Fate.UNDETERMINED, str(problem)
+    return Result(mutant.row, mutant.operator, mutant.about, fate, by, time.process_time() - started)
+
+
+def _fairness(original: Original, mutant: Mutant) -> tuple[Fate, str]:
+    weaker = attrs.evolve(cast("LeadsTo | EventuallyAlways", mutant.prop), fairness=mutant.fairness)
+    judge = Judge(original.graph)
+    if judge.violation(weaker, all_routes=False) is not None:
+        return Fate.KILLED, weaker.name
+    region = judge.leads_to(weaker) if isinstance(weaker, LeadsTo) else judge.eventually_always(weaker)
+    if judge.leaves_bounds(region):
+        return Fate.UNDETERMINED, "a run leaves the bounds with its promise open"
+    return Fate.SURVIVED, "the promise holds without it"
+
+
+class Trial:
+    """One mutant of a row."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.original = world, world.original
+        graph, block = self.original.graph, world.block
+        here = slice(block.start, block.stop)
+        self.row = world.chosen()
+        self.successor, self.effects = graph.successor[here].copy(), graph.effects[here].copy()
+        before, hole = graph.row[here], graph.hole
+        other = (self.row != before) | (self.row > hole)
+        said, said_before = world.said[self.row], world.said[before]
+        settled = (said == said_before) & (said != TAKEN) & ((self.row == hole) == (before == hole))
+        self.open: Array = other & ~settled & (self.row >= 0)
+        """Pairs that may differ and were not stepped yet."""
+        self.different = np.zeros_like(self.open)
+        self.renamed = int((other & (self.row >= 0)).sum())
+
+    def run(self) -> tuple[Fate, str]:
+        """Its fate, and by what."""
+        tried = self.open.copy()
+        by = self._near()
+        if by:
+            return Fate.KILLED, by
+        if not self.different.any():
+            return self._same(tried)
+        done = completed(self.world, self)
+        if isinstance(done, str):
+            return Fate.KILLED, done
+        judge = Judge(done)
+        questions = self.original.questions
+        by = questions.fault(judge)
+        if by:
+            return Fate.KILLED, by
+        changed = numbers_changed(self.original.numbers, questions.numbers(judge, self.original.states_of(done)))
+        if changed:
+            return Fate.REGRESSION, changed
+        unsure = questions.unsure(judge)
+        return (Fate.UNDETERMINED, unsure) if unsure else (Fate.SURVIVED, f"{int(self.different.sum()):,} steps differ")
+
+    # ── near the original ──
+
+    def _near(self) -> str:
+        """What breaks in pairs that a shortest run reaches unchanged; all of them are stepped if none does."""
+        while self.open.any():
+            fine = self.original.untouched(self.world.block, self.open | self.different)
+            nodes = np.flatnonzero(self.open.any(axis=0) & fine)
+            if not len(nodes):
+                return ""
+            for portion in _portions(nodes):
+                by = self.step(portion)
+                if by:
+                    return by
+        return ""
+
+    def step(self, nodes: Array) -> str:
+        """Step the open pairs of these nodes, and say what the ones that differ break."""
+        here = np.zeros_like(self.open)
+        here[:, nodes] = self.open[:, nodes]
+        world, start = self.world, self.world.block.start
+        for event, node in iterate(here):
+            row, successor, effects = world.step(node, start + event)
+            if self._differs(event, node, row, successor, effects):
+                self.different[event, node] = True
+                self.successor[event, node], self.effects[event, node] = successor, effects
+        self.open &= ~here
+        here &= self.different
+        return self._broken(here) if here.any() else ""
+
+    def _differs(self, event: int, node: int, row: int, successor: int, effects: int) -> bool:
+        graph, number = self.original.graph, self.world.block.start + event
+        if successor != graph.successor[number, node] or effects != graph.effects[number, node]:
+            return True
+        before = int(graph.row[number, node])
+        return bool(self.world.said[row] != self.world.said[before] or (row == graph.hole) != (before == graph.hole))
+
+    def _broken(self, here: Array) -> str:
+        """The first thing that these steps of the class break."""
+        nodes = np.flatnonzero(here.any(axis=0))
+        row = np.where(here, self.row, -1)[:, nodes]
+        table = Table(row, self.successor[:, nodes], self.effects[:, nodes])
+        block = self.world.block
+        events = self.original.graph.events[block.start : block.stop]
+        return breach(self.world, nodes, table, events, (Block(block.event, 0, len(events)),))
+
+    # ── the same everywhere ──
+
+    def _same(self, tried: Array) -> tuple[Fate, str]:
+        if self._opaque_differs(tried):
+            return Fate.SURVIVED, "only opaque values differ, which no property reads and no number counts"
+        pairs = f"{int((self.original.graph.row >= 0).sum()):,} pairs"
+        if self.renamed:
+            return (
+                Fate.EQUIVALENT,
+                f"same answers, successors and effects in all {pairs}; in {self.renamed:,} of them by a changed or other row",
+            )
+        return Fate.EQUIVALENT, f"same answers, successors and effects in all {pairs}, by the same rows"
+
+    def _opaque_differs(self, tried: Array) -> bool:
+        """Whether some pair differs once every opaque field has a value of its own."""
+        original, world = self.original, self.world
+        states = original.graph.states
+        for marks in original.opaque:
+            for event, node in iterate(tried):
+                state = _marked(states[node], marks)
+                happened = _marked(original.graph.events[world.block.start + event], marks)
+                if _told(world.answer(state, happened)) != _told(original.machine.generated[world.event](state, happened)):
+                    return True
+        return False
+
+
+def _marked(instance: Any, marks: dict[type, dict[str, object]]) -> Any:
+    values = marks.get(type(instance))
+    return attrs.evolve(instance, **values) if values else instance
+
+
+def _told(answer: object) -> object:
+    """An answer without its row and its words."""
+    if isinstance(answer, Taken):
+        return answer.state, answer.effects
+    return Ignored if isinstance(answer, Ignored) else Refused
+
+
+def _portions(nodes: Array) -> Iterator[Array]:
+    at = 0
+    for size in PORTIONS:
+        if at < len(nodes):
+            yield nodes[at : at + size]
+            at += size
+
+
+# ── single steps and states ──
+
+
+def breach(world: World, sources: Array, table: Table, events: tuple[Any, ...], blocks: tuple[Block, ...]) -> str:
+    """What some of these steps, or the states they lead to, break: totality, properties of steps and states, timers. Empty if nothing."""
+    allowed = table.row >= 0
+    if (table.row == world.original.graph.hole).any():
+        return "every reachable pair has a row"
+    targets = np.unique(table.successor[allowed])
+    nodes = np.concatenate([sources, targets[~np.isin(targets, sources)]])
+    local = np.searchsorted(nodes, table.successor, sorter=(order := np.argsort(nodes)))
+    successor = order[np.minimum(local, len(nodes) - 1)]
+    fragment = world.fragment(nodes, len(sources), events, blocks, Table(table.row, successor, table.effects))
+    judge = Judge(fragment)
+    return _promise_broken(world, judge, fragment) or _invariant_broken(world, judge) or first_breach(judge)
+
+
+def _promise_broken(world: World, judge: Judge, fragment: Fragment) -> str:
+    promises = world.original.promises_for(world.event)
+    for n, judged in enumerate(promises):
+        if any(_breaks(judged, columns, fragment) for columns in judge.evaluation.steps):
+            # What killed one mutant of an event kills the next one more often than not.
+            promises.insert(0, promises.pop(n))
+            return judged.prop.name
+    return ""
+
+
+def _breaks(judged: Judged, columns: Any, fragment: Fragment) -> bool:
+    data = True if judged.run is None else judged.run(columns)
+    if not isinstance(judged.prop, Order):
+        return bool((negate(data) & columns.allowed).any()) if is_array(data) or not data else False
+    if not is_array(data) and not data:
+        return False
+    marked = np.array([judged.prop.broken_by(made) for made in fragment.effect_lists], dtype=np.bool_)
+    return bool((marked[columns.effects] & columns.allowed & data).any())
+
+
+def _invariant_broken(world: World, judge: Judge) -> str:
+    for judged in world.original.invariants:
+        data = judged.run(judge.evaluation.states) if judged.run is not None else True
+        if not np.all(data):
+            return judged.prop.name
+    return ""
+
+
+def numbers_changed(before: Mapping[str, int], after: Mapping[str, int]) -> str:
+    """The first golden number that differs."""
+    for name in dict.fromkeys((*before, *after)):
+        if before.get(name) != after.get(name):
+            return f"{name}: {before.get(name, 'nothing')} -> {after.get(name, 'nothing')}"
+    return ""
+
+
+__all__ = ["Trial", "breach", "judge_mutant", "numbers_changed"]
