@@ -314,6 +314,16 @@ def test_what_comes_after_an_unknown_call_with_an_effect_is_not_judged(records: 
     OTHERS["an unknown call with an effect"][0](made)
     report = replay(SPEC, written(tmp_path / "other.jsonl", made))
     assert report.counts["calls"] - report.counts["calls judged"] == len(made[3]["steps"]) - 2
+    quiet = copy.deepcopy(records[:10])
+    OTHERS["an unknown call without effect"][0](quiet)
+    report = replay(SPEC, written(tmp_path / "quiet.jsonl", quiet))
+    assert report.counts["calls"] - report.counts["calls judged"] == 1
+
+
+def test_a_difference_that_an_unknown_call_may_have_caused_is_not_held_against_the_machine(records: list[Record], tmp_path: Path) -> None:
+    made = copy.deepcopy(records[:60])
+    every_step(lambda step: step.update(call="consent") if step["call"] == "setAbortable" else None)(made)
+    assert exit_status(replay(SPEC, written(tmp_path / "consent.jsonl", made)).verdicts) == 3
 
 
 MALFORMED: Mapping[str, tuple[Callable[[list[Record]], object], str]] = {

@@ -108,6 +108,9 @@ def test_timers_due_together_fire_in_the_order_of_starting() -> None:
     timed = Timed(TWO, durations_ms={Clock.LONG: 10})
     timed.send(Both())
     assert [type(step.event) for step in timed.advance(10)] == [LongFired, ShortFired]
+    timed.send(Both())
+    timed.send(Both())
+    assert [type(step.event) for step in timed.advance(10)] == [LongFired, ShortFired], "both were started again, in this order"
 
 
 def test_a_timer_never_fires_before_it_may() -> None:

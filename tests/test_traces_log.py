@@ -15,6 +15,7 @@ from turnproof.machines.reply_operation import MACHINE
 from turnproof.machines.reply_operation_words import (
     AbortReason,
     AbortRequested,
+    ActivityRecorded,
     BackendAttached,
     BackendDetached,
     Completed,
@@ -40,6 +41,13 @@ def run(tmp_path: Path) -> list[Line]:
 
 def judged(tmp_path: Path, lines: Sequence[Line], **asked: Sequence[str]) -> ReplayReport:
     return replay(SPEC, dump(tmp_path / "log.jsonl", lines), **asked)  # type: ignore[arg-type]
+
+
+@pytest.fixture(params=["a situation never met", "one that was met before"])
+def met(request: pytest.FixtureRequest, run: list[Line]) -> list[Line]:
+    """Lines to put before others: none, or the same run under other keys, so that every text of it is remembered."""
+    copies = [{**line, "key": f"{line['key']}-{n}"} for n in range(3) for line in run]
+    return copies if request.param == "one that was met before" else []
 
 
 def without(*numbers: int) -> Change:
@@ -97,12 +105,12 @@ DIVERGED: Mapping[str, tuple[Change, int, str, str]] = {
 
 
 @pytest.mark.parametrize("what", DIVERGED)
-def test_the_line_that_does_not_fit_is_told(what: str, run: list[Line], tmp_path: Path) -> None:
+def test_the_line_that_does_not_fit_is_told(what: str, run: list[Line], met: list[Line], tmp_path: Path) -> None:
     change, number, objection, repair = DIVERGED[what]
-    report = judged(tmp_path, change(run))
+    report = judged(tmp_path, [*met, *change(run)])
     assert exit_status(report.verdicts) == 1
     told = report.divergences[0]
-    assert told.place.endswith(f"log.jsonl:{number}")
+    assert told.place.endswith(f"log.jsonl:{len(met) + number}")
     assert objection in "\n".join(told.objections)
     assert repair in told.repair
     assert told.states
@@ -148,9 +156,9 @@ ORDER: Mapping[str, tuple[Change, tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize("what", ORDER)
-def test_a_log_is_forgiven_only_what_one_asks_for(what: str, run: list[Line], tmp_path: Path) -> None:
+def test_a_log_is_forgiven_only_what_one_asks_for(what: str, run: list[Line], met: list[Line], tmp_path: Path) -> None:
     change, allow, said = ORDER[what]
-    strict, tolerant = judged(tmp_path, change(run)), judged(tmp_path, change(run), allow=allow)
+    strict, tolerant = judged(tmp_path, [*met, *change(run)]), judged(tmp_path, [*met, *change(run)], allow=allow)
     assert exit_status(strict.verdicts) == 1
     assert said in strict.text()
     assert exit_status(tolerant.verdicts) == 0, tolerant.text()
@@ -178,6 +186,14 @@ def test_an_identity_that_a_lost_line_brought_is_known_when_it_appears(tmp_path:
     assert exit_status(judged(tmp_path, without(2)(with_(5, answer="taken")(lines)), allow=["lost"]).verdicts) == 1
 
 
+def test_an_identity_that_appears_may_be_another_than_the_lost_one(tmp_path: Path) -> None:
+    events = [PhaseEntered(Phase.RUNNING), BackendAttached("x"), RecoveryRequested(), BackendAttached("y")]
+    lines = with_(3, post={})(lines_of(play(tmp_path / "run.jsonl", [("r", event) for event in events])))
+    assert exit_status(judged(tmp_path, without(2)(lines), allow=["lost"]).verdicts) == 0
+    lines[3]["args"]["backend"] = "x"
+    assert exit_status(judged(tmp_path, lines).verdicts) == 1, "the recovered attempt does not attach again"
+
+
 def test_steps_that_are_never_logged_are_searched(run: list[Line], tmp_path: Path) -> None:
     lines = with_(7, post={"released": True})(renumbered(without(7)(run)))
     assert exit_status(judged(tmp_path, lines).verdicts) == 1
@@ -197,6 +213,7 @@ def test_a_count_of_the_whole_file_is_recognised(run: list[Line], tmp_path: Path
     assert exit_status(gap.verdicts) == 1
     assert "line 4 of the file is missing before line 5" in gap.text()
     assert exit_status(judged(tmp_path, without(4)(lines), allow=["lost"]).verdicts) == 0
+    assert exit_status(judged(tmp_path, without(5)(lines), allow=["lost"]).verdicts) == 0, "the lost line may be of any instance"
 
 
 # ── lives, machines, events, promises ──
@@ -227,6 +244,9 @@ def test_late_lines_of_a_forgotten_instance_are_judged_by_a_second_reading(
     bad = judged(tmp_path, [*run, *others, {**late, "answer": "taken"}])
     assert exit_status(bad.verdicts) == 1
     assert bad.divergences[0].place.endswith(":55")
+    counted = [{**line, "seq": number} for number, line in enumerate([*run, *others, late, late], 1)]
+    assert exit_status(judged(tmp_path, counted).verdicts) == 0
+    assert exit_status(judged(tmp_path, [*counted[:-1], {**counted[-1], "answer": "taken"}]).verdicts) == 1
 
 
 def test_lines_of_other_machines_are_passed_over(run: list[Line], tmp_path: Path) -> None:
@@ -245,6 +265,12 @@ def test_events_nobody_knows_are_counted_named_and_not_green(run: list[Line], tm
     assert exit_status(judged(tmp_path, lines, allow=["unknown"]).verdicts) == 0
 
 
+def test_fields_nobody_knows_are_counted_and_named(run: list[Line], tmp_path: Path) -> None:
+    report = judged(tmp_path, [{**line, "level": "info"} for line in [*run, *run]])
+    assert exit_status(report.verdicts) == 0
+    assert "fields the format does not know: level (18)" in report.text()
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -260,7 +286,8 @@ def test_a_log_of_which_nothing_matched_fails(fields: dict[str, str], said: str,
 
 def test_a_promise_that_a_line_breaks_is_told_in_one_line(tmp_path: Path) -> None:
     user = AbortRequested(AbortReason.USER)
-    path = play(tmp_path / "e0.jsonl", [("r", PhaseEntered(Phase.RUNNING)), ("r", user), ("r", Completed(False)), ("r", user)], E0_ABORT)
+    events = [PhaseEntered(Phase.RUNNING), user, ActivityRecorded(), Completed(False), user]
+    path = play(tmp_path / "e0.jsonl", [("r", event) for event in events], E0_ABORT)
     spec = attrs.evolve(SPEC, machine=E0_ABORT, variants=(), recordings={})
     report = replay(spec, path)
     assert report.verdicts[0].outcome is Outcome.HOLDS

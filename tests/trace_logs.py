@@ -119,6 +119,20 @@ def chances(rng: random.Random, keys: int, count: int) -> list[tuple[str, object
     return made
 
 
+def handles(rng: random.Random, count: int) -> list[tuple[str, object]]:
+    """Events of many short instances whose handles never recur, old ones among them: what the names of a replay must survive."""
+    made: list[tuple[str, object]] = []
+    for number in range(count // 12):
+        key, mine = f"k{number}", [f"h{number}-{n}" for n in range(3)]
+        made += [(key, PhaseEntered(Phase.RUNNING)), (key, BackendAttached(mine[0]))]
+        for _ in range(9):
+            handle = rng.choice(mine)
+            event = rng.choice((BackendAttached(handle), BackendDetached(handle), BackendDetached(handle), RecoveryRequested()))
+            made.append((key, event))
+        made.append((key, Completed(False)))
+    return made
+
+
 RUN: tuple[tuple[str, object], ...] = (
     ("r1", PhaseEntered(Phase.RUNNING)),
     ("r1", BackendAttached("run-1")),

@@ -5,6 +5,6 @@
 """
 
 from turnproof.checkers.traces.report import ReplayReport, render_text, to_json
-from turnproof.checkers.traces.run import replay
+from turnproof.checkers.traces.entry import replay
 
 __all__ = ["ReplayReport", "render_text", "replay", "to_json"]

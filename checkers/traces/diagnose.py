@@ -87,7 +87,7 @@ class Case:
 
     def _walk(self, lines: Sequence[Kept]) -> Instance | None:
         """The instance after these lines; None if they do not fit."""
-        instance = self.follower.begin(self.finding.key, Order(b""))
+        instance = self.follower.begin(self.finding.key, Order(b"%d", 1))
         for kept in lines:
             if kept.line.event in self.follower.coder.events and not self._next(instance, kept):
                 return None
@@ -162,7 +162,7 @@ class Case:
     def _goes_on(self, item: Item, meaning: Meaning) -> bool:
         """Whether the later lines fit once ``item`` was where the line began."""
         assert self.instance is not None
-        trial = self.follower.begin(self.finding.key, Order(b""))
+        trial = self.follower.begin(self.finding.key, Order(b"%d", 1))
         trial.names, trial.pairs = dict(self.instance.names), self.instance.pairs
         trial.node = self.beliefs.node([self.beliefs.step(item, meaning.event).after])
         return all(self._next(trial, kept) for kept in self.later)

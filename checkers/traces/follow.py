@@ -32,22 +32,25 @@ class Order:
     """Where a count of lines stands, and the lines that came too early.
 
     ``head`` is how the next line must begin, so that comparing bytes tells whether it is the next; while lines are held, none begins so.
+    ``form`` makes it of a number.
     """
 
-    __slots__ = ("head", "held")
+    __slots__ = ("form", "head", "held", "next")
 
-    def __init__(self, head: bytes) -> None:
-        self.head = head
+    def __init__(self, form: bytes, number: int) -> None:
+        self.form, self.next = form, number
+        self.head = form % number
         self.held: dict[int, Any] | None = None
 
     @property
     def last(self) -> int:
         """The number of the last line."""
-        return int(self.head.rpartition(b":")[2]) - 1
+        return self.next - 1
 
     def advance(self, last: int) -> None:
         """The last line now is ``last``."""
-        self.head = b"%b:%b%d" % (self.head.rpartition(b":")[0], b" " if b": " in self.head else b"", last + 1)
+        self.next = last + 1
+        self.head = (b"held " if self.held else b"") + self.form % self.next
 
     def hold(self, seq: int, line: Any) -> None:
         """Keep a line until those before it have come."""
@@ -99,8 +102,15 @@ class Instance:
     def text(self, text: Text) -> Text:
         """The text of a line in canonical names."""
         for real, name in self.pairs:
-            text = text.replace(real, name) if isinstance(text, bytes) else tuple(part.replace(real, name) for part in text)
+            text = _replaced(text, real, name)
         return text
+
+
+def _replaced(text: Text, real: bytes, name: bytes) -> Text:
+    if isinstance(text, bytes):
+        return text.replace(real, name)
+    event, args, post, answer, machine = text
+    return event, args.replace(real, name), post.replace(real, name), answer, machine
 
 
 def _quoted(name: str) -> bytes:
@@ -141,22 +151,42 @@ class Follower:
         """A new instance, in the machine's initial state."""
         return Instance(key, self.beliefs.start, order)
 
-    def take_text(self, instance: Instance, text: bytes) -> Edge | None:
-        """The edge of a line whose text is not known from where ``instance`` is: perhaps only because it brings a new identity.
+    def take_text(self, instance: Instance, text: Text) -> Edge | None:
+        """The edge of a line whose bare text is not known from where ``instance`` is: perhaps only because it mentions identities.
 
-        If a name for that one makes the text a known one, the line means what the known one does, since it differs in the name alone.
+        In canonical names it may be known. So it may once a new identity has got a name: then the line means what the known one does,
+        since it differs in the name alone.
         """
         node = instance.node
-        found = self._fresh.search(text)
-        if found is None or node.unknown:
-            return None
-        quoted = found[1]
-        edge = node.get(text.replace(quoted, node.free_quoted))
-        if edge is None or (real := quoted[1:-1].decode("utf-8", "replace")) in self._words or "\ufffd" in real:
-            return None
-        instance.names = {**instance.names, real: node.free}
-        instance.pairs = (*instance.pairs, (quoted, node.free_quoted))
+        for real, name in instance.pairs:
+            text = _replaced(text, real, name)
+        edge = node.get(text) if instance.pairs else None
+        found = None if edge is not None or node.unknown else self._new_identity(text)
+        if found is not None:
+            edge = node.get(_replaced(text, found, node.free_quoted))
+            if edge is not None:
+                instance.names = {**instance.names, found[1:-1].decode(): node.free}
+                instance.pairs = (*instance.pairs, (found, node.free_quoted))
         return edge
+
+    def may_begin(self, text: Text) -> bool:
+        """Whether a line of this text is known as the first one of an instance."""
+        start = self.beliefs.start
+        if text in start:
+            return True
+        found = self._new_identity(text)
+        return found is not None and _replaced(text, found, start.free_quoted) in start
+
+    def _new_identity(self, text: Text) -> bytes | None:
+        """The first identity, in quotes, that stands in the text as itself and not by a canonical name."""
+        found = self._fresh.search(text if isinstance(text, bytes) else text[1] + text[2])
+        if found is None:
+            return None
+        try:
+            real = found[1][1:-1].decode()
+        except UnicodeDecodeError:
+            return None
+        return None if real in self._words else found[1]
 
     def take(self, instance: Instance, line: TraceLine, text: Text | None = None) -> Taken:
         """Find where ``line`` leads from where ``instance`` is; does not go there. ``text`` is what the line may be remembered by.
@@ -213,7 +243,7 @@ class Follower:
 
     def _memory(self, instance: Instance, line: TraceLine, real: list[object], text: Text | None) -> Text | None:
         """The text in canonical names, if every line of that text means the same wherever it stands."""
-        if text is None or line.extra or any(b"\\" in part for part in (text if isinstance(text, tuple) else (text,))):
+        if text is None or line.extra or b"\\" in (text if isinstance(text, bytes) else text[1] + text[2]):
             return None
         plain = {pair[1] for pair in instance.pairs}
         for value in real:

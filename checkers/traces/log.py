@@ -26,18 +26,20 @@ RECENT = 5_000
 """Ended instances that are remembered."""
 HELD = 1_000
 """Lines held back for an earlier one, per count of lines."""
-HEADS = 100_000
-"""Numbers of lines whose successor is remembered in writing."""
+HEADS = 4_096
+"""Numbers that are kept as they stand at the beginning of a line."""
 DETAILED = 20
 """Findings of one kind that are kept; the others are counted."""
 
 
 class LogReplay:
-    """One replay of one log. ``only``: the keys that are judged; None: all."""
+    """One replay of one log. ``only``: the keys that are judged; None: all. ``ordered``: whether the counts of lines are looked at."""
 
-    def __init__(self, beliefs: Beliefs, *, allow: Collection[Tolerance] = (), only: Collection[str] | None = None) -> None:
+    def __init__(
+        self, beliefs: Beliefs, *, allow: Collection[Tolerance] = (), only: Collection[str] | None = None, ordered: bool = True
+    ) -> None:
         self.beliefs, self.follower = beliefs, Follower(beliefs)
-        self.allow, self.only = frozenset(allow), only
+        self.allow, self.only, self._ordered = frozenset(allow), only, ordered
         self.ours = {None, beliefs.machine.name, beliefs.spec.machine.name, *(v.machine.name for v in beliefs.spec.variants)}
         self.instances: dict[str, Instance] = {}
         self.findings: list[Finding] = []
@@ -57,11 +59,13 @@ class LogReplay:
         self._nowhere = beliefs.nowhere
         self._recent: deque[str] = deque()
         self._forgotten = False
+        self._forgotten_keys: set[str] = set()
+        """Only where a first line does not show by its number: where the whole file is counted."""
         self._path, self._base, self._number = Path(), 0, 0
         self._style: Style = TIGHT
-        self._first_head = b""
+        self._form = b""
         self._by_written: dict[bytes, Instance] = {}
-        self._heads: dict[bytes, bytes] = {}
+        self._heads: list[bytes] = []
 
     def read(self, paths: Sequence[Path], progress: Progress = SILENT) -> None:
         """Read the files of one log, oldest first. Raises :class:`TraceError`."""
@@ -74,6 +78,15 @@ class LogReplay:
                     self._read(some)
                 progress.say(f"lines of {path.name}", self.lines)
         self._finish()
+
+    def add(self, other: LogReplay) -> None:
+        """Take over what a second reading found and this one did not."""
+        for finding in other.findings:
+            if finding not in self.findings:
+                self.findings.append(finding)
+                self.counts[finding.kind] += 1
+        for number, breach in other.broken.items():
+            self.broken.setdefault(number, breach)
 
     @property
     def judged(self) -> int:
@@ -96,7 +109,8 @@ class LogReplay:
     def _read(self, some: Lines) -> None:
         if self._first_seq < 0 and some.data:
             self._style = style_of(some.data[0])
-            self._first_head = self._style.head + b"1"
+            self._form = self._style.head + b"%d"
+            self._heads = [self._form % number for number in range(HEADS)]
         try:
             self._block(some)
         except LineProblem as problem:
@@ -105,7 +119,7 @@ class LogReplay:
 
     def _block(self, some: Lines) -> None:
         number, instances, begins, heads = some.first - 1, self._by_written, self._style.ts, self._heads
-        take_text = self.follower.take_text
+        take_text, form = self.follower.take_text, self._form
         for line in some.data:
             number += 1
             try:
@@ -118,12 +132,10 @@ class LogReplay:
             if instance is not None:
                 order = instance.order
                 if head == order.head and ts.rstrip(NUMBER) == begins:
-                    if instance.pairs:
-                        for real, canonical in instance.pairs:
-                            text = text.replace(real, canonical)
                     edge = instance.node.get(text) or take_text(instance, text)
                     if edge is not None:
-                        order.head = heads.get(head) or self._head_after(head)
+                        order.next = following = order.next + 1
+                        order.head = heads[following] if following < HEADS else form % following
                         instance.node = edge.node
                         if edge.special:
                             self._number = number
@@ -133,29 +145,20 @@ class LogReplay:
             self._slowly(line)
         self.lines = self._base + number - self.blank
 
-    def _head_after(self, head: bytes) -> bytes:
-        """How the line after the one with this head must begin."""
-        begin, _, seq = head.rpartition(b":")
-        made = b"%b:%b%d" % (begin, b" " if seq.startswith(b" ") else b"", int(seq) + 1)
-        if len(self._heads) < HEADS:
-            self._heads[head] = made
-        return made
-
     def _begin_at_once(self, head: bytes, name: bytes, text: bytes) -> Instance | None:
         """A new instance, if there is nothing to be said about its first line."""
-        if head != self._first_head or text not in self.beliefs.start or self._first_seq < 0:
+        if not self._is_first(head) or not self.follower.may_begin(text):
             return None
-        found = self._style.name.fullmatch(name)
-        try:
-            key = "" if found is None else found[1].decode()
-        except UnicodeDecodeError:
+        key = self._style.key(name)
+        if key is None or key in self.instances or key in self._forgotten_keys:
             return None
-        if not key or key in self.instances or self.only is not None or self.shared is not None:
-            return None
-        self.begun += 1
-        instance = self.instances[key] = self._by_written[name] = Instance(key, self.beliefs.start, Order(head))
-        instance.written = (name,)
-        return instance
+        return self._new(key, self.shared or Order(self._form, 1), (name,))
+
+    def _is_first(self, head: bytes) -> bool:
+        """Whether a line with this head, of a key not seen before, begins an instance, and that is all."""
+        if self._first_seq < 0 or self.only is not None:
+            return False
+        return head == (self._heads[1] if self.shared is None else self.shared.head)
 
     def _new(self, key: str, order: Order, written: tuple[bytes, ...]) -> Instance:
         self.begun += 1
@@ -166,28 +169,36 @@ class LogReplay:
         return instance
 
     def _order(self, after: int) -> Order:
-        return Order(b"%b%d" % (self._style.head, after + 1))
+        return Order(self._form, after + 1)
 
     def _slowly(self, data: bytes) -> None:
         """Any line that is not simply the next of its instance in a situation that was met before."""
         if not data.strip():
             self.blank += 1
             return
-        text: Text | None = None
         found = None if data.startswith(self._style.head) else parts(data)
-        if found is not None:
-            seq, key, text = found
-            instance = self.instances.get(key)
-            if instance is not None and not instance.order.held and seq == instance.order.last + 1:
-                edge = instance.node.get(instance.text(text))
-                if edge is not None:
-                    instance.order.advance(seq)
-                    self._pass(instance, edge)
-                    return
+        if found is not None and self._parted(*found):
+            return
         line = read_line(data)
         plain = usual(data, self._style, line.seq, line.key) if found is None else None
-        written, text = (None, text) if plain is None else plain
+        written, text = plain or (None, None if found is None else found[2])
         self._arrive(Seen(Place(self._path, self._number), line, text, written))
+
+    def _parted(self, seq: int, key: str, text: Text) -> bool:
+        """The same as :meth:`_block` does, for a line whose fields stand in another order; false if it must be decoded."""
+        instance, head = self.instances.get(key), b"%b%d" % (self._style.head, seq)
+        if instance is None:
+            if key in self._forgotten_keys or not self._is_first(head) or not self.follower.may_begin(text):
+                return False
+            instance = self._new(key, self.shared or Order(self._form, 1), ())
+        if head != instance.order.head:
+            return False
+        edge = instance.node.get(text) or self.follower.take_text(instance, text)
+        if edge is None:
+            return False
+        instance.order.advance(seq)
+        self._pass(instance, edge)
+        return True
 
     def _arrive(self, seen: Seen) -> None:
         line = seen.line
@@ -202,15 +213,19 @@ class LogReplay:
         instance = self.instances.get(line.key)
         before = self.begun
         if instance is None:
-            if line.seq > 1 and self._forgotten and self.shared is None:
+            if line.key in self._forgotten_keys or (line.seq > 1 and self._forgotten and self.shared is None):
                 self.suspects.add(line.key)
                 self.late += 1
+                if self.shared is not None:
+                    self.shared.advance(max(self.shared.last, line.seq))
                 return
             order = self.shared or self._order(line.seq - 1 if line.seq <= 1 else 0)
             instance = self._new(line.key, order, ())
         if seen.written is not None and seen.written not in instance.written:
             instance.written = (*instance.written, seen.written)
             self._by_written[seen.written] = instance
+        if not self._ordered:
+            instance.order.advance(line.seq - 1)
         if line.seq > instance.order.last + 1 and not self._decided:
             self._find_out_what_is_counted(line.seq, before)
         order = instance.order
@@ -350,6 +365,8 @@ class LogReplay:
         old = self.instances.get(key)
         if old is not None and old.node.ended and not old.order.held:
             del self.instances[key]
+            if self.shared is not None:
+                self._forgotten_keys.add(key)
             for name in old.written:
                 del self._by_written[name]
             self._forgotten = True

@@ -107,6 +107,8 @@ class ReplayReport:
     """Rows of the design."""
     unused_rows: tuple[str, ...] = ()
     unused_calls: tuple[str, ...] = ()
+    units: tuple[str, str] = ("sequence", "call")
+    """What a recording consists of, and what a sequence of it does."""
     seconds: float = 0.0
 
     def text(self) -> str:
@@ -142,12 +144,12 @@ def _lines(report: ReplayReport) -> Iterator[str]:
         width = max(len(fit.design) for fit in report.fits)
         for fit in report.fits:
             mark = "  <- behaves like this" if fit.design == report.design else ""
-            yield f"  {fit.design:<{width}}  {fit.sequences:>7,} sequences, {fit.calls:>9,} calls{mark}"
+            yield f"  {fit.design:<{width}}  {fit.sequences:>7,} {report.units[0]}s, {fit.calls:>9,} {report.units[1]}s{mark}"
     if report.differences:
         yield ""
         yield f"what the program does and {report.machine} forbids:"
         for difference in report.differences:
-            yield from _difference(difference)
+            yield from _difference(difference, report.units)
     for divergence in report.divergences:
         yield ""
         yield from _divergence(divergence)
@@ -165,12 +167,12 @@ def _lines(report: ReplayReport) -> Iterator[str]:
     yield from (_verdict(verdict) for verdict in report.verdicts)
 
 
-def _difference(difference: Difference) -> Iterator[str]:
+def _difference(difference: Difference, units: tuple[str, str]) -> Iterator[str]:
     yield ""
     yield f"  {', '.join(difference.requirements) or 'no requirement names it'}: {'; '.join(difference.sentences)}"
     if difference.harm:
         yield f"    harm: {difference.harm}"
-    yield f"    {counted(difference.calls, 'call')} in {counted(difference.sequences, 'sequence')}; for example {difference.where}:"
+    yield f"    {counted(difference.calls, units[1])} in {counted(difference.sequences, units[0])}; for example {difference.where}:"
     yield from _story(difference.story)
     yield f"      the program: {difference.program}"
     yield f"      required:    {difference.target}"

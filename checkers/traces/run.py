@@ -143,15 +143,13 @@ def _replay_log(
     beliefs = Beliefs(spec, design, unobserved)
     read = LogReplay(beliefs, allow=allow)
     read.read(paths, progress)
-    again = None
     if read.suspects:
-        again = LogReplay(beliefs, allow=allow, only=read.suspects)
+        again = LogReplay(beliefs, allow=allow, only=read.suspects, ordered=read.shared is None)
         again.read(paths, progress)
-    runs = (read,) if again is None else (read, again)
-    findings = [f for run in runs for f in run.findings]
-    told = [f for kind in Kind for f in [f for f in findings if f.kind is kind][:TOLD]]
+        read.add(again)
+    told = [f for kind in Kind for f in [f for f in read.findings if f.kind is kind][:TOLD]]
     divergences, explaining = tell(beliefs, paths, told, allow) if told else ((), ())
-    broken = tuple(_broken(beliefs, runs))
+    broken = tuple(_broken(beliefs, read))
     unknown = dict(read.follower.unknown.most_common())
     return ReplayReport(
         machine=spec.machine.name,
@@ -159,7 +157,7 @@ def _replay_log(
         source="trace lines",
         files=tuple(str(path) for path in paths),
         counts=_counts(read),
-        verdicts=tuple(_log_verdicts(spec, design, runs, broken, allow)),
+        verdicts=tuple(_log_verdicts(spec, design, read, broken, allow)),
         divergences=divergences,
         broken=broken,
         unknown=unknown,
@@ -175,50 +173,42 @@ def _counts(read: LogReplay) -> Mapping[str, int]:
     return found | ({"lines of other machines": sum(read.foreign.values())} if read.foreign else {})
 
 
-def _broken(beliefs: Beliefs, runs: Sequence[LogReplay]) -> Iterator[Broken]:
+def _broken(beliefs: Beliefs, read: LogReplay) -> Iterator[Broken]:
     for number, promise in enumerate(beliefs.promises):
-        found = [run.broken[number] for run in runs if number in run.broken]
-        if found:
+        found = read.broken.get(number)
+        if found is not None:
             yield Broken(
                 sentence=promise.name, requirements=promise.requirements, harm=promise.harm,
-                times=sum(b.times for b in found), place=str(found[0].place), key=found[0].key,
+                times=found.times, place=str(found.place), key=found.key,
             )  # fmt: skip
 
 
 def _log_verdicts(
-    spec: Spec, design: AnyMachine, runs: Sequence[LogReplay], broken: Sequence[Broken], allow: frozenset[Tolerance]
+    spec: Spec, design: AnyMachine, read: LogReplay, broken: Sequence[Broken], allow: frozenset[Tolerance]
 ) -> Iterator[Verdict]:
-    read = runs[0]
-    name = spec.machine.name
+    name, counts = spec.machine.name, read.counts
     check = f"the log follows {design.name}"
     tolerated = ", ".join(f"{count:,} {t.value}" for t, count in read.tolerated.items())
-    how = f"{read.judged + read.late:,} of {counted(read.lines, 'line')} followed, {counted(read.begun, 'instance')}" + (
-        f"; tolerated: {tolerated}" if tolerated else ""
-    )
-    counts = {kind: sum(run.counts[kind] for run in runs) for kind in Kind}
+    how = f"{read.judged + read.late:,} of {counted(read.lines, 'line')} followed, {counted(read.begun, 'instance')}"
+    how += f"; tolerated: {tolerated}" if tolerated else ""
     wrong = ", ".join(f"{counted(counts[k], 'line')} {WRONG[k]}" for k in WRONG if counts[k])
     unknown = sum(read.follower.unknown.values())
     if wrong:
         yield _verdict(name, check, Outcome.VIOLATED, how, wrong)
     elif counts[Kind.UNDETERMINED]:
-        yield _verdict(
-            name,
-            check,
-            Outcome.UNDETERMINED,
-            how,
-            f"{counted(counts[Kind.UNDETERMINED], 'instance')} lost from sight: {Kind.UNDETERMINED.value}",
-        )
+        lost = f"{counted(counts[Kind.UNDETERMINED], 'instance')} lost from sight: {Kind.UNDETERMINED.value}"
+        yield _verdict(name, check, Outcome.UNDETERMINED, how, lost)
     elif not read.judged:
         yield _verdict(name, check, Outcome.VIOLATED, how, _nothing_matched(read))
     elif unknown and Tolerance.UNKNOWN not in allow:
-        yield _verdict(name, check, Outcome.UNDETERMINED, how, f"{counted(unknown, 'line')} with an event that the machine does not know")
+        why = f"{counted(unknown, 'line')} with an event that the machine does not know"
+        yield _verdict(name, check, Outcome.UNDETERMINED, how, why)
     else:
         yield _verdict(name, check, Outcome.HOLDS, how)
     if design is spec.machine:
         for promise in broken:
-            yield _verdict(
-                name, promise.sentence, Outcome.VIOLATED, counted(promise.times, "line"), f"first at {promise.place}", promise.requirements
-            )
+            where = f"first at {promise.place}"
+            yield _verdict(name, promise.sentence, Outcome.VIOLATED, counted(promise.times, "line"), where, promise.requirements)
 
 
 def _nothing_matched(read: LogReplay) -> str:

@@ -100,7 +100,7 @@ class Source(Protocol):
         """What would have been seen. ``steps`` are the machine's, each with ``answer`` and ``effects``, between the states."""
 
 
-_SOURCES = {"openclaw": "turnproof.traces.openclaw"}
+_SOURCES = {"openclaw": "turnproof.traces.openclaw", "opencode": "turnproof.traces.opencode"}
 """Name -> module that holds its ``SOURCE``."""
 
 

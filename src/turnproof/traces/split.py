@@ -16,7 +16,9 @@ import attrs
 
 from turnproof.traces.line import VERSION
 
-Text = bytes | tuple[bytes, ...]
+Parts = tuple[str, bytes, bytes, str, str]
+"""event, args, post, answer and machine of a line, args and post as they stand in it."""
+Text = bytes | Parts
 """A line without seq, ts and key: the rest of its bytes, or its parts if they stood in another order."""
 
 NUMBER = b"0123456789.eE+-"
@@ -79,7 +81,7 @@ def _parts_decoder() -> Callable[[bytes], Any] | None:
 _decode_parts = _parts_decoder()
 
 
-def parts(line: bytes) -> tuple[int, str, Text] | None:
+def parts(line: bytes) -> tuple[int, str, Parts] | None:
     """seq, key and the rest of a line in any order; None if it must be decoded whole, because something about it is not as usual."""
     if _decode_parts is None:
         return None
@@ -89,8 +91,7 @@ def parts(line: bytes) -> tuple[int, str, Text] | None:
         return None
     if found.seq < 0 or found.version != VERSION:
         return None
-    rest = (found.event.encode(), bytes(found.args), bytes(found.post), found.answer.encode(), found.machine.encode())
-    return found.seq, found.key, rest
+    return found.seq, found.key, (found.event, bytes(found.args), bytes(found.post), found.answer, found.machine)
 
 
-__all__ = ["NUMBER", "SPACED", "TIGHT", "Style", "Text", "parts", "style_of", "usual"]
+__all__ = ["NUMBER", "SPACED", "TIGHT", "Parts", "Style", "Text", "parts", "style_of", "usual"]
