@@ -153,8 +153,8 @@ class Model:
         return tuple(key for key in self.handlers if key in wanted)
 
     def longest(self) -> int:
-        """Most events one step puts into the queue; never more than the system allows."""
-        return min(self.system.cascade, max((_size(self, key, ()) for key in self.handlers), default=1) - 1)
+        """Most events of one step that wait in the queue: not the first, and never more than the system allows."""
+        return min(self.system.cascade, max((_size(self, key, ()) for key in self.handlers), default=1)) - 1
 
     def messages(self, channel: Channel) -> tuple[Key, ...]:
         """What may lie in a channel."""
@@ -168,10 +168,14 @@ class Model:
     def risky(self, first: Iterable[Key]) -> bool:
         """The same of a step in which ``first`` are handled first."""
         start = tuple(first)
-        return any(_size(self, key, ()) > self.system.cascade for key in start) or any(
+        return self.endless(start) or any(
             not h.total or any(b.checks or any(isinstance(a, Wrong | Push) for a in b.actions) for b in h.branches)
             for h in (self.handlers[key] for key in (*start, *self.reached(start)))
         )
+
+    def endless(self, first: Iterable[Key]) -> bool:
+        """Whether a step in which ``first`` are handled first might deliver more than the system allows."""
+        return any(_size(self, key, ()) > self.system.cascade for key in first)
 
 
 def _size(model: Model, key: Key, above: tuple[Key, ...]) -> int:

@@ -61,7 +61,7 @@ class Promela:
         self.undo = model.may_go_wrong() if undo is None else undo
         self.limit = model.longest()
         self.most = max((len(params(key[1])) for key in model.handlers), default=0)
-        self.settles: dict[tuple[Key, ...], str] = {}
+        self.settles: dict[tuple[tuple[Key, ...], bool, bool], str] = {}
         self.scope: Handler | None = None
 
     # ── formulas ──
@@ -97,7 +97,7 @@ class Promela:
         handlers = [self.handler(h) for h in model.handlers.values()]
         options = [option for t in model.triggers for option in self.options(t)]
         claims = list(self.claims())
-        settles = [self.settle(keys, name) for keys, name in self.settles.items()]
+        settles = [self.settle(kind, name) for kind, name in self.settles.items()]
         state = list(self.state())
         pieces = [
             f"/* {system.name}: one step is one event from outside, one expiry, one delivery or one loss, run to completion. */",
@@ -237,21 +237,23 @@ class Promela:
 
     def settling(self, first: Iterable[Key]) -> str:
         """The call that works off the queue after ``first`` were handled; empty where nothing can be in it."""
-        keys = self.model.reached(first)
+        start = tuple(first)
+        keys = self.model.reached(start)
         if not keys:
             return ""
-        return self.settles.setdefault(keys, self.names.of(("settle", keys), f"settle_{len(self.settles) + 1}")) + "()"
+        kind = (keys, self.model.risky(start), self.model.endless(start))
+        return self.settles.setdefault(kind, self.names.of(("settle", kind), f"settle_{len(self.settles) + 1}")) + "()"
 
-    def settle(self, keys: tuple[Key, ...], name: str) -> str:
-        """Works off a queue that can hold nothing but ``keys``."""
+    def settle(self, kind: tuple[tuple[Key, ...], bool, bool], name: str) -> str:
+        """Works off a queue that can hold nothing but these keys, where a step may go wrong, or never end."""
+        keys, risky, endless = kind
         wipe = ["what[head] = 0;", *(f"arg{n}[head] = 0;" for n in range(1, self.most + 1))] if self.breadth_first else []
         cases = [f"    :: what[head] == {self.names.message(key)} -> {self.called(key, 'arg{}[head]')}" for key in keys]
-        risky, full = self.model.risky(keys), self.limit + 1 >= self.model.system.cascade
-        going, more = "wrong == 0 && " if risky else "", f"head < {self.limit} && " if full else ""
+        going, more = "wrong == 0 && " if risky else "", f"head < {self.limit} && " if endless else ""
         return "\n".join([
             f"inline {name}() {{", "  do",
             *(["  :: wrong != 0 -> break"] if risky else []),
-            *([f"  :: {going}head < tail && head == {self.limit} -> {self.wrong(Fault.ENDLESS)}"] if full else []),
+            *([f"  :: {going}head < tail && head == {self.limit} -> {self.wrong(Fault.ENDLESS)}"] if endless else []),
             f"  :: {going}{more}head < tail ->", "    if", *cases, "    fi;", f"    {' '.join([*wipe, 'head++'])}",
             f"  :: {going}head == tail -> break", "  od;", *(self.wiped() if risky else []), "  head = 0; tail = 0", "}",
         ])  # fmt: skip
@@ -297,6 +299,8 @@ class Promela:
 
     def channel_options(self, trigger: Trigger, channel: Channel, guards: list[str], first: list[str]) -> Iterator[str]:
         name, keys = self.names.of(("channel", channel.name), channel.name), self.model.messages(channel)
+        if not keys:
+            return
         if trigger.kind is Kind.DROP:
             yield self.option(trigger, [*guards, f"len({name}) > 0"], [*first, self.clear(channel)], [])
         elif not channel.reordered:
@@ -322,6 +326,8 @@ class Promela:
         settle = self.settling(keys)
         risky = self.model.risky(keys)
         body = [*(["save()"] if self.undo and risky else []), *statements, *([settle] if settle else []), *(["finish()"] if risky else [])]
+        if not risky:
+            body.append("skip")  # a d_step whose last statement leaves a loop is compiled wrongly by SPIN 6.5.2
         guard = " && ".join(f"({g})" if " || " in g else g for g in guards) or "true"
         return f"  :: d_step {{ /* {comment(str(trigger))} */\n    {guard} ->\n      " + ";\n      ".join(body) + "\n    }"
 
