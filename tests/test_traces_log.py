@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -118,13 +119,21 @@ def test_the_line_that_does_not_fit_is_told(what: str, run: list[Line], met: lis
     assert 1 <= len(told.story) <= 4
 
 
-def test_the_shortest_part_of_a_log_still_diverges(run: list[Line], tmp_path: Path) -> None:
-    report = judged(tmp_path, with_(8, answer="taken")(run))
-    kept = {told.number for told in report.divergences[0].story}
-    part = renumbered([line for line in run if line["key"] == "r1" and line["seq"] in kept])
-    again = judged(tmp_path, [*part[:-1], {**part[-1], "answer": "taken"}])
-    assert again.divergences[0].place.endswith(f":{len(part)}")
-    assert len(part) < 6
+def test_the_shortest_part_of_a_log_still_diverges_and_no_line_of_it_is_too_many(run: list[Line], tmp_path: Path) -> None:
+    told = judged(tmp_path, with_(8, answer="taken")(run)).divergences[0]
+    assert [t.number for t in told.story] == [2, 4, 6]
+    part = [json.loads(line) for line in told.log]
+    assert judged(tmp_path, part).divergences[0].place.endswith(":3")
+    for number in (1, 2):
+        rest = judged(tmp_path, renumbered(without(number)(part)))
+        assert not any(d.place.endswith(":2") for d in rest.divergences)
+
+
+def test_a_long_log_is_told_in_reasonable_time(tmp_path: Path) -> None:
+    events = [("r", PhaseEntered(Phase.RUNNING)), *(("r", ConsentReported(bool(n % 2))) for n in range(3_000)), ("r", Completed(False))]
+    lines = lines_of(play(tmp_path / "long.jsonl", events))
+    report = judged(tmp_path, [*lines[:-1], {**lines[-1], "answer": "refused"}])
+    assert [told.number for told in report.divergences[0].story] == [3_002]
 
 
 def test_an_instance_that_diverged_is_left_and_the_others_are_followed(run: list[Line], tmp_path: Path) -> None:

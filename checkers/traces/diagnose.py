@@ -6,6 +6,7 @@ told about, and their lines are followed again one by one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from turnproof.machines.kernel import Kind as FieldKind
 from turnproof.machines.kernel import fields_of
 from turnproof.specs.language import AnyMachine, Said
 from turnproof.traces.files import lines_of
-from turnproof.traces.line import LineProblem, TraceLine, read_line
+from turnproof.traces.line import FIELDS, LineProblem, TraceLine, read_line
 
 KEPT = 20_000
 """Lines of one instance that are kept for a diagnosis; its divergence is told without one if there were more."""
@@ -29,6 +30,8 @@ AFTER = 8
 """Lines of the instance after the divergence that are looked at, for a repair."""
 STATES = 3
 """Possible states that are shown."""
+TRIED = 100_000
+"""Lines that are followed at most to find the shortest part of a log."""
 FEW = 6
 """Events that a repair names at most."""
 
@@ -72,6 +75,7 @@ class Case:
         names = {name: real for real, name in self.instance.names.items()}
         items = sorted(self.beliefs.close(self.instance.node), key=repr)
         passages = [self.beliefs.step(item, self.meaning.event) for item in items]
+        smallest = self._smallest()
         return Divergence(
             place=self.last.place,
             said=said,
@@ -80,7 +84,8 @@ class Case:
             + ((f"and {len(items) - STATES} more",) if len(items) > STATES else ()),
             possible=self._possible(names),
             repair=self._repair(),
-            story=self._smallest(),
+            story=tuple(Told(number=kept.line.seq, text=_said(kept.line)) for kept in smallest),
+            log=tuple(_written(kept.line, number) for number, kept in enumerate(smallest, 1)),
         )
 
     # ── following again ──
@@ -187,21 +192,22 @@ class Case:
 
     # ── the shortest part of the log ──
 
-    def _smallest(self) -> tuple[Told, ...]:
+    def _smallest(self) -> list[Kept]:
         """Lines without any of which the last would not diverge as it does (delta debugging: halves, quarters, ..., single lines)."""
-        kept, size = list(self.before), max(1, len(self.before) // 2)
-        while kept:
+        kept, size, walked = list(self.before), max(1, len(self.before) // 2), 0
+        while kept and walked < TRIED:
             removed, at = False, 0
-            while at < len(kept):
+            while at < len(kept) and walked < TRIED:
                 rest = kept[:at] + kept[at + size :]
+                walked += len(rest) + 1
                 if self._diverges(rest):
                     kept, removed = rest, True
                 else:
                     at += size
-            if not removed and size == 1:
+            if size == 1 and not removed:
                 break
-            size = max(1, size // 2) if not removed else min(size, max(1, len(kept)))
-        return tuple(Told(number=k.line.seq, text=_said(k.line)) for k in (*kept, self.last))
+            size = max(1, min(size if removed else size // 2, len(kept)))
+        return [*kept, self.last]
 
     def _diverges(self, lines: Sequence[Kept]) -> bool:
         instance = self._walk(lines)
@@ -301,6 +307,11 @@ def _said(line: TraceLine) -> str:
     said = f"{line.key}: {line.event}({args})" if args else f"{line.key}: {line.event}"
     said += f" {line.answer}" if line.answer else ""
     return said + (" -> " + ", ".join(f"{n}={_json(v)}" for n, v in line.post.items()) if line.post else "")
+
+
+def _written(line: TraceLine, seq: int) -> str:
+    found = attrs.asdict(line, filter=lambda field, value: field.name != "extra" and value is not None)
+    return json.dumps({name: found[name] for name in FIELDS if name in found} | {"seq": seq}, ensure_ascii=False)
 
 
 def _json(value: object) -> str:

@@ -69,6 +69,8 @@ class Divergence:
     """The smallest change of the log that makes it agree."""
     story: tuple[Told, ...] = ()
     """The shortest part of the log that still diverges here."""
+    log: tuple[str, ...] = ()
+    """The same part as trace lines, counted anew, to be saved and replayed."""
 
 
 @attrs.frozen(kw_only=True)
