@@ -94,6 +94,10 @@ OUTCOME_PROPERTIES: tuple[Property, ...] = (
          implies(on(StepRecorded) & taken() & (now.ending == Ending.STOP) & nothing_kept,
                  emits(WarnEmpty) | emits(DiscardAttempt) | emits(PublishError)),
          harm="the run is recorded as a success without a word"),
+    Step("a first answer without a word is asked again, or errs", requirements="R-LOOP-16", holds=
+         implies(on(StepRecorded) & taken() & (now.ending == Ending.STOP) & nothing_kept & (recorded.wanted == Wanted.ANSWER),
+                 not_(then.answered) & (then.repeat | over)),
+         harm="the run is recorded as a success without a word"),
     Step("an empty stop after results is an answer", requirements="R-LOOP-16", holds=
          implies(on(StepRecorded) & taken() & (now.ending == Ending.STOP) & nothing_kept & (recorded.wanted == Wanted.NOTHING),
                  then.answered & emits(WarnEmpty) & not_(emits(AppendContinue))),

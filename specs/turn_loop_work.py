@@ -109,6 +109,9 @@ CALL_PROPERTIES: tuple[Property, ...] = (
          harm="a tool part stays pending in the history"),
     Step("calls still open when a run is over are written down", requirements=("R-LOOP-6", "R-LOOP-2"), holds=
          implies(emits(Finish) & (now.open_calls > 0), emits(MarkOrphans) | (on(CallEnded) & (now.open_calls == 1)))),
+    Step("idle is published only once no call is open", implies(emits(PublishIdle), then.open_calls == 0),
+         requirements=("R-LOOP-2", "R-LOOP-6"),
+         harm="a client is told that nothing runs while a call still writes files"),
     Step("a call that ran is never said to be not run", requirements="R-LOOP-7", holds=
          implies(emits(DropHeldCalls), held), harm="the model runs again what may have happened"),
     Step("what is written down as unknown was run", implies(emits(MarkOrphans), not_(held) & (now.open_calls > 0)),

@@ -4,7 +4,7 @@
 ``turnproof.traces.source`` knows.
 """
 
-from turnproof.checkers.traces.report import ReplayReport, render_text, to_json
 from turnproof.checkers.traces.entry import replay
+from turnproof.checkers.traces.report import ReplayReport, render_text, to_json
 
 __all__ = ["ReplayReport", "render_text", "replay", "to_json"]
