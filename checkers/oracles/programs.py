@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import html
 import importlib.util
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -35,6 +37,8 @@ class Answer:
     reported: frozenset[int]
     """Numbers of the properties it reported, broken or reached."""
     faults: frozenset[Fault] = frozenset()
+    partial: bool = False
+    """Whether it stops at the first fault, so that it may not know of others."""
     why: str = ""
     """Why it did not get to the end, in its own words."""
     seconds: float = 0.0
@@ -121,8 +125,10 @@ def version(program: str) -> str:
 SPIN_FLAGS = ("-DSAFETY", "-DNOREDUCE")
 
 
-def spin(text: str, directory: Path, *, states: int = 0, optimise: str = "-O1", breadth_first: bool = False) -> Answer:
-    """Search a Promela model. ``states`` is how many are expected, for the size of the tables."""
+def spin(
+    text: str, directory: Path, *, states: int = 0, optimise: str = "-O1", again: str = "", breadth_first: bool = False
+) -> Answer:
+    """Search a Promela model. ``states`` is how many are expected, for the size of the tables; ``again`` is not needed."""
     (directory / "model.pml").write_text(text)
     said = call(["spin", "-o2", "-a", "model.pml"], directory)  # -o2: without dead variable elimination, which merges states
     if not (directory / "pan.c").is_file() or "Error:" in said:
@@ -154,6 +160,49 @@ def spin_answer(said: str, options: str, seconds: float) -> Answer:
     )  # fmt: skip
 
 
-RUN: Mapping[str, Callable[..., Answer]] = {"spin": spin}
+# ── Rumur ──
+
+
+def rumur(text: str, directory: Path, *, states: int = 0, optimise: str = "-O1", again: str = "") -> Answer:
+    """Search a Murphi model. An error ends the search; then ``again`` is searched, in which nothing is an error."""
+    answer = rumur_once(text, directory, optimise)
+    if not again or answer.states is not None:
+        return answer
+    second = rumur_once(again, directory, optimise)
+    return attrs.evolve(second, faults=answer.faults, partial=bool(answer.faults), seconds=answer.seconds + second.seconds)
+
+
+def rumur_once(text: str, directory: Path, optimise: str) -> Answer:
+    """Generate, compile, run, read."""
+    for old in ("model.c", "model"):
+        (directory / old).unlink(missing_ok=True)
+    (directory / "model.m").write_text(text)
+    options = ["--deadlock-detection", "off", "--threads", "1"]
+    command = ["rumur", *options, "--counterexample-trace", "off", "--output-format", "machine-readable", "-o", "model.c", "model.m"]
+    said = call(command, directory)
+    if not (directory / "model.c").is_file():
+        raise Failed(f"rumur: {one_line(said)}")
+    compiled("model.c", "model", ("-std=c11", optimise, "-march=native", *(["-mcx16"] if platform.machine() == "x86_64" else [])), directory)
+    began = time.perf_counter()
+    said = call(["./model"], directory)
+    return rumur_answer(said, " ".join(options), time.perf_counter() - began)
+
+
+def rumur_answer(said: str, options: str, seconds: float) -> Answer:
+    """What the search printed. Raises :class:`Failed` if that is no result."""
+    summary = re.search(r'<summary states="(\d+)"', said)
+    if summary is None:
+        raise Failed(f"rumur: {one_line(said)}")
+    errors = [html.unescape(text) for text in re.findall(r"<message>(.*?)</message>", said, re.S)]
+    reached = {int(n) for n, count in re.findall(r'<cover_result message="(\d+) [^"]*" count="(\d+)"', said) if int(count)}
+    broken = {int(found[1]) for text in errors if (found := re.search(r"invariant \"?(\d+) ", text))}
+    faults = frozenset(fault for fault in Fault for text in errors if f"fault: {fault.name}" in text)
+    return Answer(
+        program=version("rumur"), options=options, states=None if errors else int(summary[1]), reported=frozenset(reached | broken),
+        faults=faults, why=errors[0] if errors else "", seconds=seconds,
+    )  # fmt: skip
+
+
+RUN: Mapping[str, Callable[..., Answer]] = {"spin": spin, "rumur": rumur}
 
 __all__ = ["RUN", "SECONDS", "TOOLS", "Answer", "Failed", "Tool", "call", "jar", "spin", "version"]

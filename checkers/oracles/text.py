@@ -61,6 +61,10 @@ class Layout:
     join: str
     skip: str
     remark: str
+    ends: str = ""
+    """What the last statement of a body ends in."""
+    once: bool = False
+    """Whether one ``end`` ends the whole chain."""
 
 
 def comment(text: str) -> str:
@@ -89,11 +93,12 @@ def first_matches(
     else:
         remark = layout.remark.format(comment(", ".join(f"{b.row}: {b.said.value}" for b in idle) or "no row"))
         lines += [f"{layout.last if depth else ''}  {remark}", _body([hole or layout.skip], layout)]
-    return "\n".join([*lines, f"  {' '.join([layout.end] * depth)}" if depth else ""]).rstrip()
+    return "\n".join([*lines, f"  {' '.join([layout.end] * (1 if layout.once else depth))}" if depth else ""]).rstrip()
 
 
 def _body(statements: Iterable[str], layout: Layout) -> str:
-    return "    " + f"{layout.join}\n    ".join(statements)
+    body = [s for s in statements if s]
+    return "    " + f"{layout.join}\n    ".join(body) + layout.ends if body else ""
 
 
 def in_order(
