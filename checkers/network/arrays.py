@@ -101,7 +101,8 @@ class Arrays:
         every = [sum(1 << n for n in range(min(BITS, triggers - first))) for first in range(0, triggers, BITS)]
         head = at.RECORDS + at.RECORD * self.count
         sizes = [locals_ * (self.words + len(numbers)) for (locals_, _), numbers in zip(self.room, self.numbers, strict=True)]
-        b: Ints = np.zeros(head + len(every) + len(code) + sum(sizes), np.int64)
+        # One more than is used: the kernel reads a word ahead.
+        b: Ints = np.zeros(head + len(every) + len(code) + sum(sizes) + 1, np.int64)
         b[at.B_COMPONENTS], b[at.B_TRIGGERS], b[at.B_CLAUSE_WORDS] = self.count, triggers, self.words
         b[at.B_CASCADE], b[at.B_TRIGGER_WORDS] = self.tables.system.cascade, len(every)
         b[at.LOWEST : at.LOWEST + 64] = lowest_bits()

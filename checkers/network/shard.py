@@ -6,7 +6,7 @@ import numpy as np
 
 from turnproof.checkers.network.arrays import Layout
 from turnproof.checkers.network.kernel.places import Ints
-from turnproof.checkers.network.kernel.states import insert, mark, repack
+from turnproof.checkers.network.kernel.states import insert, mark, rehash, repack
 
 LOAD = 0.75
 """Most of a hash set that is filled before it is doubled."""
@@ -67,22 +67,23 @@ class Shard:
             # In place: the block is moved by the system where it can be, and nothing else refers to it between two calls.
             self.keys.resize((len(self.keys) + more, self.layout.words), refcheck=False)
         if not self.narrow and self.count >= int(len(self.slots) * LOAD):
-            self._may(self.slots.nbytes)
-            self._index(2 * len(self.slots))
+            self._may(2 * self.slots.nbytes)
+            bigger: Ints = np.zeros((2 * len(self.slots), self.layout.words), np.int64)
+            rehash(self.slots, bigger)
+            self.slots = bigger
 
     def _may(self, more: int) -> None:
         if self.memory + more > self.allowed:
             raise Full(self.memory + more - self.allowed)
 
     def _index(self, slots: int) -> None:
-        """A new index with that many slots, or of bits if that is smaller. The old one is let go first: the keys know everything."""
+        """An index with that many slots, or of bits if that is smaller; of the layout as it is now."""
         words = self.layout.words
         as_bits = (1 << self.layout.total) // 8 if words == 1 and self.layout.total < 40 else 1 << 62
         self.narrow = as_bits <= max(NARROW, slots * 8)
-        self.slots = self.bits = np.zeros(0, np.int64)
+        self.bits = np.zeros(max(1, as_bits // 8) if self.narrow else 0, np.int64)
+        self.slots = np.zeros((0, words), np.int64)
         if self.narrow:
-            self.bits = np.zeros(max(1, as_bits // 8), np.int64)
-            self.slots = np.zeros((0, words), np.int64)
             mark(self.keys, 0, self.count, self.bits, 1 << 62, self.keys, 0, False)
         else:
             self.index_by_slots(slots)

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import types
+from llvmlite import ir
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -91,3 +92,22 @@ def _pointer(typing: Any, array: Any) -> Any:
 
 pointer: Any = intrinsic(_pointer)
 """The address of the first element of an array whose elements lie side by side; ``p[i]`` is the i-th, unchecked."""
+
+
+def _prefetch(typing: Any, address: Any, index: Any) -> Any:
+    """The numba type of the function, and how it is compiled: LLVM's own instruction, for reading, to be kept."""
+    kinds: Any = types
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), ir.IntType(8).as_pointer())
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(function, [place, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return kinds.void(address, kinds.int64), build
+
+
+prefetch: Any = intrinsic(_prefetch)
+"""``prefetch(p, i)``: the i-th element will be wanted soon."""

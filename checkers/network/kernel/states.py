@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from turnproof.checkers.network.kernel.jit import compiled, pointer
+from turnproof.checkers.network.kernel.jit import compiled, pointer, prefetch
 from turnproof.checkers.network.kernel.places import B_COMPONENTS, R_MASK, R_SHIFT, R_WORD, RECORD, RECORDS, Ints, Number, Small
 from turnproof.checkers.network.kernel.step import MIX_1, MIX_2
 
 AHEAD = 32
-"""Rows whose places are fetched from memory together."""
+"""How many rows before it is looked at the place of a row is asked of memory; a power of two."""
 
 
 @compiled
@@ -27,18 +27,42 @@ def mix(rows: Ints, at: Number, words: Number) -> Number:
 @compiled
 def search(rows: Ints, at: Number, words: Number, slots: Ints, place: Number, last: Number) -> Number:
     """The slot of a row, or the empty one where it belongs, from ``place`` on. Of the first word, one more is kept: 0 is empty."""
-    while True:
-        seen = slots[place * words]
-        if seen == 0:
-            return place
-        if seen == rows[at] + 1:
-            differs = np.int64(0)
-            if words > 1:
-                for n in range(1, words):
-                    differs |= slots[place * words + n] ^ rows[at + n]
-            if differs == 0:
-                return place
+    wanted = rows[at] + 1
+    if words > 1:
+        return search_wide(rows, at, words, slots, place, last)
+    while slots[place] != 0 and slots[place] != wanted:
         place = (place + 1) & last
+    return place
+
+
+@compiled
+def search_wide(rows: Ints, at: Number, words: Number, slots: Ints, place: Number, last: Number) -> Number:
+    """As :func:`search`, for keys of several words."""
+    while slots[place * words] != 0:
+        differs = slots[place * words] ^ (rows[at] + 1)
+        for n in range(1, words):
+            differs |= slots[place * words + n] ^ rows[at + n]
+        if differs == 0:
+            break
+        place = (place + 1) & last
+    return place
+
+
+@compiled
+def rehash(old: Ints, new: Ints) -> None:
+    """Put everything of one hash set into an empty one. Both are passed through from front to back, so memory keeps up."""
+    last, words = len(new) - 1, old.shape[1]
+    given, table = pointer(old), pointer(new)
+    row = np.empty(words, np.int64)
+    held = pointer(row)
+    for slot in range(len(old)):
+        if given[slot * words] != 0:
+            for n in range(words):
+                held[n] = given[slot * words + n]
+            held[0] -= 1
+            place = search(held, np.int64(0), words, table, mix(held, np.int64(0), words) & last, last)
+            for n in range(words):
+                table[place * words + n] = given[slot * words + n]
 
 
 @compiled
@@ -49,36 +73,34 @@ def insert(
 
     Returns how many rows were dealt with (less than ``count`` when ``room`` states are held), and how many states are known now.
     """
-    last, words = len(slots) - 1, rows.shape[1]
+    last, words, end = len(slots) - 1, rows.shape[1], start + count
     given, table, kept = pointer(rows), pointer(slots), pointer(order)
-    places, firsts = np.empty(AHEAD, np.int64), np.empty(AHEAD, np.int64)
-    ahead, looked = pointer(places), pointer(firsts)
-    done = start
-    while done < start + count:
-        group = min(AHEAD, start + count - done)
-        # Addresses first, then all first looks: these wait for memory together instead of one after the other.
-        for k in range(group):
-            ahead[k] = mix(given, (done + k) * words, words) & last
-        for k in range(group):
-            looked[k] = table[ahead[k] * words]
-        for k in range(group):
-            at = (done + k) * words
-            if words == 1 and looked[k] == given[at] + 1:
-                continue
+    places = np.empty(AHEAD, np.int64)
+    ahead = pointer(places)
+    for row in range(start, min(start + AHEAD, end)):
+        ahead[row & (AHEAD - 1)] = mix(given, row * words, words) & last
+        prefetch(table, ahead[row & (AHEAD - 1)] * words)
+    for row in range(start, end):
+        place, at = ahead[row & (AHEAD - 1)], row * words
+        if row + AHEAD < end:
+            # The place of a later row, so that memory has time to bring it: the rows of a buffer lie anywhere in the set.
+            ahead[row & (AHEAD - 1)] = mix(given, (row + AHEAD) * words, words) & last
+            prefetch(table, ahead[row & (AHEAD - 1)] * words)
+        if words == 1 and table[place] == given[at] + 1:
+            continue
+        place = search(given, at, words, table, place, last)
+        if table[place * words] == 0:
             if known >= room:
-                return done + k - start, known
-            place = search(given, at, words, table, ahead[k], last)
-            if table[place * words] == 0:
-                table[place * words] = given[at] + 1
-                if append:
-                    kept[known * words] = given[at]
-                if words > 1:
-                    for n in range(1, words):
-                        table[place * words + n] = given[at + n]
-                        if append:
-                            kept[known * words + n] = given[at + n]
-                known += 1
-        done += group
+                return row - start, known
+            table[place * words] = given[at] + 1
+            if append:
+                kept[known * words] = given[at]
+            if words > 1:
+                for n in range(1, words):
+                    table[place * words + n] = given[at + n]
+                    if append:
+                        kept[known * words + n] = given[at + n]
+            known += 1
     return count, known
 
 

@@ -207,10 +207,8 @@ def unpack(b: Ints, w: Ints, keys: Ints, i: Number) -> None:
     if words > 1:
         for n in range(1, words):
             w[KEY + n] = w[HOME + n] = keys[i * words + n]
-    if rows > 1:
-        for n in range(1, rows):
-            w[SAT + n] = 0
-    spread, bits = np.int64(0), np.int64(0)
+    spread, bits, more = np.int64(0), np.int64(0), np.int64(0)
+    # The row of bits of a local state is followed by others, so that reading a second word is harmless where there is one only.
     record = np.int64(RECORDS)
     for comp in range(b[B_COMPONENTS]):
         local = (w[KEY + b[record + R_WORD]] >> b[record + R_SHIFT]) & b[record + R_MASK]
@@ -218,12 +216,23 @@ def unpack(b: Ints, w: Ints, keys: Ints, i: Number) -> None:
         spread += local * b[record + R_SPREAD]
         row = b[record + R_BITS] + local * rows
         bits |= b[row]
-        if rows > 1:
-            for n in range(1, rows):
-                w[SAT + n] |= b[row + n]
+        more |= b[row + 1]
         record += RECORD
-    w[SAT] = bits
+    w[SAT], w[SAT + 1] = bits, more
     w[SPREAD] = w[HOME_SPREAD] = spread
+    if rows > 2:
+        unpack_more(b, w, rows)
+
+
+@compiled
+def unpack_more(b: Ints, w: Ints, rows: Number) -> None:
+    """The third word of clauses and those after it."""
+    for n in range(2, rows):
+        w[SAT + n] = 0
+    for comp in range(b[B_COMPONENTS]):
+        row = b[RECORDS + comp * RECORD + R_BITS] + w[CUR + comp] * rows
+        for n in range(2, rows):
+            w[SAT + n] |= b[row + n]
 
 
 # ── a step ──
@@ -313,27 +322,6 @@ def perform(a: Small, b: Ints, w: Ints, t: Number) -> Number:
             return BROKEN
         entry = apply(a, b, w, w[head], w[head + 1])
         head += 2
-
-
-@compiled
-def alone(a: Small, b: Ints, w: Ints, t: Number) -> Number:
-    """For a trigger that moves one component and sends and counts nothing: 1 if it changes the state (then the key is the new one),
-    0 if it does not; -1 if the trigger is none of these, or not known. The short way of :func:`perform`; ``restore`` follows."""
-    trigger = b[B_TRIGGER] + 4 * t
-    if a[trigger + T_BUDGET] >= 0:
-        return -1
-    comp = np.int64(a[trigger + T_COMPONENT])
-    record = RECORDS + comp * RECORD
-    local = w[CUR + comp]
-    entry = np.int64(a[b[record + R_TABLE] + local * b[record + R_STRIDE] + np.int64(a[trigger + T_INPUT])])
-    if entry < 0 or a[entry + E_OUT] != a[entry + E_COUNT_END]:
-        return -1
-    moved = np.int64(a[entry]) - local
-    if moved == 0:
-        return 0
-    w[KEY + b[record + R_WORD]] += moved << b[record + R_SHIFT]
-    w[SPREAD] += moved * b[record + R_SPREAD]
-    return 1
 
 
 @compiled

@@ -14,10 +14,16 @@ from turnproof.checkers.network.kernel.places import (
     ASK_STUCK,
     B_CLAUSE_WORDS,
     B_ENABLED,
+    B_TRIGGER,
     B_TRIGGERS,
     B_WORDS,
     BEYOND,
+    CUR,
     CUTS,
+    E_COUNT_END,
+    E_OUT,
+    HOME,
+    HOME_SPREAD,
     KEY,
     MISSING,
     OK,
@@ -25,18 +31,27 @@ from turnproof.checkers.network.kernel.places import (
     Q_NEED,
     Q_PLACE,
     Q_PROGRAM,
+    R_SHIFT,
+    R_SPREAD,
+    R_STRIDE,
+    R_TABLE,
+    RECORD,
+    RECORDS,
     REDO,
     SAT,
     SHARDS,
     SPREAD,
     STEPS,
+    T_BUDGET,
+    T_COMPONENT,
+    T_INPUT,
     TOUCHED_BITS,
     WHY,
     Ints,
     Number,
     Small,
 )
-from turnproof.checkers.network.kernel.step import MIX_1, alone, changed, clauses_after, enabled, evaluate, perform, restore, undo, unpack
+from turnproof.checkers.network.kernel.step import MIX_1, changed, clauses_after, enabled, evaluate, perform, undo, unpack
 
 
 @compiled
@@ -79,26 +94,24 @@ def expand_row(
     a: Small, b: Ints, w: Ints, i: Number, asked: Ints, found: Ints, cache: Ints, last: Number, buffer: Ints, size: Number, filled: Ints
 ) -> bool:
     """Expand the state at hand, which is row ``i``. Whether every entry it needs is known."""
-    taken = asked[A_TAKEN]
+    taken, short = asked[A_TAKEN], asked[A_SHORT] != 0 and b[B_WORDS] == 1
     steps, cuts, moves, complete = 0, 0, False, True
     for e in range(enabled(a, b, w)):
         t = w[b[B_ENABLED] + e]
-        quick = alone(a, b, w, t) if asked[A_SHORT] else -1
-        if quick >= 0:
-            steps += 1
-            found[taken + t] |= 1 + 2 * quick
-            if quick:
-                moves = True
-                offer(b, w, cache, last, buffer, size, filled)
-                restore(b, w)
-            continue
+        if short:
+            moved = hop(a, b, w, t, cache, last, buffer, size, filled)
+            if moved >= 0:
+                steps += 1
+                found[taken + t] |= 1 + 2 * moved
+                moves = moves or moved != 0
+                continue
         status = perform(a, b, w, t)
         if status == OK:
             steps += 1
-            moved = changed(b, w)
-            found[taken + t] |= 3 if moved else 1
+            differs = changed(b, w)
+            found[taken + t] |= 3 if differs else 1
             ask_step(a, b, w, i, t, asked, found)
-            if moved:
+            if differs:
                 moves = True
                 offer(b, w, cache, last, buffer, size, filled)
         elif status == MISSING:
@@ -121,24 +134,55 @@ def expand_row(
 
 
 @compiled
+def hop(a: Small, b: Ints, w: Ints, t: Number, cache: Ints, last: Number, buffer: Ints, size: Number, filled: Ints) -> Number:
+    """The short way for a trigger that moves one component, sends nothing and counts nothing, where a key is one word.
+
+    Offers the successor; 1 if it is another state, 0 if it is the same, -1 if the trigger is not of this kind or its entry not known.
+    Has no branch that depends on what the state is: half of those would be guessed wrongly.
+    """
+    trigger = b[B_TRIGGER] + 4 * t
+    comp = np.int64(a[trigger + T_COMPONENT])
+    record = RECORDS + comp * RECORD
+    local = w[CUR + comp]
+    entry = np.int64(a[b[record + R_TABLE] + local * b[record + R_STRIDE] + np.int64(a[trigger + T_INPUT])])
+    if a[trigger + T_BUDGET] >= 0 or entry < 0 or a[entry + E_OUT] != a[entry + E_COUNT_END]:
+        return -1
+    moved = np.int64(a[entry]) - local
+    key = w[HOME] + (moved << b[record + R_SHIFT])
+    mixed = (w[HOME_SPREAD] + moved * b[record + R_SPREAD]) * MIX_1
+    place, d = (mixed >> 44) & last, (mixed >> 40) & (SHARDS - 1)
+    other = np.int64(moved != 0)
+    buffer[d * size + filled[d]] = key
+    filled[d] += np.int64(cache[place] != key) & other
+    cache[place] = key
+    return other
+
+
+@compiled
 def offer(b: Ints, w: Ints, cache: Ints, last: Number, buffer: Ints, size: Number, filled: Ints) -> None:
     """Put the state at hand into the buffer of its shard, unless it was put there a moment ago."""
-    words = b[B_WORDS]
     mixed = w[SPREAD] * MIX_1
-    place = ((mixed >> 44) & last) * words
-    differs = cache[place] ^ w[KEY]
-    cache[place] = w[KEY]
-    if words > 1:
-        for n in range(1, words):
-            differs |= cache[place + n] ^ w[KEY + n]
-            cache[place + n] = w[KEY + n]
+    place, d = (mixed >> 44) & last, (mixed >> 40) & (SHARDS - 1)
+    if b[B_WORDS] > 1:
+        offer_wide(b[B_WORDS], w, cache, place * b[B_WORDS], buffer, d * size, filled, d)
+        return
+    key = w[KEY]
+    buffer[d * size + filled[d]] = key
+    filled[d] += np.int64(cache[place] != key)
+    cache[place] = key
+
+
+@compiled
+def offer_wide(words: Number, w: Ints, cache: Ints, place: Number, buffer: Ints, at: Number, filled: Ints, d: Number) -> None:
+    """As :func:`offer`, for keys of several words."""
+    differs = np.int64(0)
+    for n in range(words):
+        differs |= cache[place + n] ^ w[KEY + n]
+        cache[place + n] = w[KEY + n]
     if differs != 0:
-        d = (mixed >> 40) & (SHARDS - 1)
-        at = d * size + filled[d] * words
-        buffer[at] = w[KEY]
-        if words > 1:
-            for n in range(1, words):
-                buffer[at + n] = w[KEY + n]
+        at += filled[d] * words
+        for n in range(words):
+            buffer[at + n] = w[KEY + n]
         filled[d] += 1
 
 
