@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -97,12 +97,13 @@ pointer: Any = intrinsic(_pointer)
 def _prefetch(typing: Any, address: Any, index: Any) -> Any:
     """The numba type of the function, and how it is compiled: LLVM's own instruction, for reading, to be kept."""
     kinds: Any = types
+    tools: Any = cgutils
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), ir.IntType(8).as_pointer())
         word = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [place.type, word, word, word])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        function = tools.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
         builder.call(function, [place, word(0), word(3), word(1)])
         return context.get_dummy_value()
 
