@@ -37,9 +37,9 @@ class Order:
 
     __slots__ = ("form", "head", "held", "next")
 
-    def __init__(self, form: bytes, number: int) -> None:
+    def __init__(self, form: bytes, number: int, head: bytes = b"") -> None:
         self.form, self.next = form, number
-        self.head = form % number
+        self.head = head or form % number
         self.held: dict[int, Any] | None = None
 
     @property

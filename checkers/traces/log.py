@@ -147,12 +147,17 @@ class LogReplay:
 
     def _begin_at_once(self, head: bytes, name: bytes, text: bytes) -> Instance | None:
         """A new instance, if there is nothing to be said about its first line."""
-        if not self._is_first(head) or not self.follower.may_begin(text):
+        if not self._is_first(head) or not (text in self.beliefs.start or self.follower.may_begin(text)):
             return None
         key = self._style.key(name)
         if key is None or key in self.instances or key in self._forgotten_keys:
             return None
-        return self._new(key, self.shared or Order(self._form, 1), (name,))
+        self.begun += 1
+        instance = self.instances[key] = self._by_written[name] = Instance(
+            key, self.beliefs.start, self.shared or Order(self._form, 1, head)
+        )
+        instance.written = (name,)
+        return instance
 
     def _is_first(self, head: bytes) -> bool:
         """Whether a line with this head, of a key not seen before, begins an instance, and that is all."""

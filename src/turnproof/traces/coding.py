@@ -88,13 +88,5 @@ class Coder:
         """The ``args`` of an event."""
         return {f: to_json(getattr(event, f), field) for f, field in fields_of(type(event)).items()}
 
-    def write_changes(self, before: object, after: object) -> dict[str, object]:
-        """The ``post`` of a step: the fields it changed. What the machine only carries is left out, for it is never compared."""
-        return {
-            f: to_json(value, field)
-            for f, field in self._state.items()
-            if field.kind is not Kind.OPAQUE and (value := getattr(after, f)) != getattr(before, f)
-        }
-
 
 __all__ = ["Coder", "from_json", "to_json"]

@@ -1,6 +1,6 @@
 """Writes trace lines. A :class:`TraceWriter` is the ``trace=`` hook of one runner, or of all the runners of a process.
 
-It is buffered, and it remembers the text of events and changes that recur, so that a step costs microseconds. What a process that
+It is buffered, and it remembers the text of events and keys that recur, so that a step costs microseconds. What a process that
 is killed had not flushed is lost, and the last line may be torn: the reader passes over a torn last line and says so.
 """
 
@@ -11,16 +11,18 @@ import gzip
 import json
 import math
 import time
+from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Protocol, Self, cast
 
-from turnproof.machines.kernel import Ignored, Machine, Taken
-from turnproof.traces.coding import Coder
+from turnproof.machines.kernel import Field, Ignored, Kind, Machine, Taken, fields_of
+from turnproof.traces.coding import Coder, to_json
 from turnproof.traces.line import VERSION
 
 REMEMBERED = 10_000
-"""Distinct events, and distinct changes, whose text is kept."""
+"""Distinct events, and distinct keys, whose text is kept."""
 
 
 class LoggedStep(Protocol):
@@ -84,7 +86,7 @@ class TraceWriter:
         self._held = 0
         self._flushed = time.monotonic()
         self._events: dict[object, bytes] = {}
-        self._changes: dict[object, bytes] = {}
+        self._changes = {machine.name: _Changes(machine) for machine in machines}
         self._keys: dict[str, bytes] = {}
 
     def __call__(self, step: LoggedStep) -> None:
@@ -95,7 +97,7 @@ class TraceWriter:
         if not math.isfinite(step.ts):
             raise ValueError(f"ts={step.ts} is no time")
         said = "taken" if isinstance(step.answer, Taken) else "ignored" if isinstance(step.answer, Ignored) else "refused"
-        changes = b"" if step.post is step.before else self._change(coder, step.before, step.post)
+        changes = b"" if step.post is step.before else self._changes[step.machine].text(step.before, step.post)
         self._put(
             b'{"seq":%d,"ts":%.6f,"key":%b,%b%b,"answer":"%b","machine":"%b","version":%d}\n'
             % (
@@ -149,12 +151,29 @@ class TraceWriter:
             known = _remember(self._events, event, text)
         return known
 
-    def _change(self, coder: Coder, before: object, after: object) -> bytes:
-        known = _remembered(self._changes, (before, after))
-        if known is None:
-            changes = coder.write_changes(before, after)
-            known = _remember(self._changes, (before, after), b',"post":%b' % _text(changes) if changes else b"")
-        return known
+
+class _Changes:
+    """Writes the ``post`` of a step: the fields it changed. What the machine only carries is left out, for it is never compared."""
+
+    def __init__(self, machine: Machine[Any, Any, Any]) -> None:
+        fields = {name: field for name, field in fields_of(machine.state).items() if field.kind is not Kind.OPAQUE}
+        self._values = attrgetter(machine.phase, *fields)
+        self._fields = [(b"", _text)] + [(_text(name) + b":", _encoder(field)) for name, field in fields.items()]
+
+    def text(self, before: object, after: object) -> bytes:
+        """``,"post":{...}``, or nothing."""
+        pairs = zip(self._fields, self._values(before), self._values(after), strict=True)
+        found = [name + encode(new) for (name, encode), old, new in pairs if old is not new and old != new and name]
+        return b',"post":{%b}' % b",".join(found) if found else b""
+
+
+def _encoder(field: Field) -> Callable[[Any], bytes]:
+    if field.kind is Kind.ENUM:
+        texts = {id(member): _text(to_json(member, field)) for member in field.values(tokens=0, counter=0)}
+        return lambda member: texts[id(member)]
+    if field.kind is Kind.BOOL:
+        return lambda value: b"true" if value else b"false"
+    return _text
 
 
 def _append(path: Path) -> BinaryIO:
