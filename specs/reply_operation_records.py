@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from turnproof.machines.kernel import NOBODY, PauseTimer, ResumeTimer, StartTimer, choose, implies, named, not_, one_of
-from turnproof.machines.reply_operation import attached, completed, detached, entered, expiry, failed, now, probed, upstream
+from turnproof.machines.kernel import NOBODY, PauseTimer, ResumeTimer, StartTimer, StopTimer, choose, implies, named, not_, one_of
+from turnproof.machines.reply_operation import (
+    abort,
+    attached,
+    completed,
+    detached,
+    entered,
+    expiry,
+    failed,
+    move,
+    now,
+    probed,
+    rotation,
+    upstream,
+)
 from turnproof.machines.reply_operation_words import (
+    PRE_BACKEND,
     TERMINAL,
     WAITS,
+    AbortReason,
     AbortRequested,
     AbortSignal,
     ActivityRecorded,
     BackendAttached,
     BackendDetached,
+    BarrierSettled,
     CancelBackend,
     CancelReason,
     Completed,
     ConsentReported,
+    DeliverSteer,
     DetachUpstream,
     Evicted,
     ExpiryReason,
@@ -29,6 +46,7 @@ from turnproof.machines.reply_operation_words import (
     LeaseExpired,
     MaintenanceWaitBegan,
     MaintenanceWaitEnded,
+    MoveToKey,
     OutcomeCommitted,
     OwnedWaitBegan,
     OwnedWaitEnded,
@@ -40,6 +58,9 @@ from turnproof.machines.reply_operation_words import (
     Result,
     RetainFailureRequested,
     RetainUntilCompleteRequested,
+    RotateSession,
+    SessionRotationRequested,
+    SettleExpired,
     SettleOwner,
     StampActivity,
     SteerRequested,
@@ -49,8 +70,10 @@ from turnproof.machines.reply_operation_words import (
     UpstreamReason,
     Window,
     WindowExpired,
+    WorkBegan,
+    WorkEnded,
 )
-from turnproof.specs.language import Order, Property, Step, after, emits, on, refuses, taken
+from turnproof.specs.language import Always, Order, Property, Step, after, count, emits, ignored, on, refused, refuses, taken
 
 then = after(ReplyOperation)
 pending = named("pending", now.result == Result.NONE)
@@ -124,6 +147,23 @@ RECORDED_RESULTS: tuple[Property, ...] = (
     refuses("an attempt that was cancelled as stuck is not steered", SteerRequested, attended & (now.backend == now.recovered),
             requirements="R-REPLY-28", harm="the message goes to an attempt that no longer reads"),
     refuses("a begun or ended reply keeps its key", KeyChangeRequested, now.phase != Phase.QUEUED, requirements="R-REPLY-25"),
+    Step("a person's abort records aborted_by_user, a restart's aborted_for_restart", requirements=("R-REPLY-1", "R-REPLY-22"), holds=
+         implies(on(AbortRequested) & taken(), then.result ==
+         choose(abort.reason == AbortReason.RESTART, Result.ABORTED_FOR_RESTART, Result.ABORTED_BY_USER)),
+         harm="the user is told that they aborted what a restart ended"),
+    Step("an abort gives up the slot at once exactly where nothing ran and nothing retains it", requirements=("R-REPLY-23", "R-REPLY-26"),
+         holds=implies(on(AbortRequested, UpstreamAborted, SupersedeRequested) & taken() & unprotected,
+         emits(Release) == (one_of(now.phase, *PRE_BACKEND) & not_(attended) & not_(now.retain_until_complete)))),
+    Step("what is cancelled is the attached backend, or one that attaches late", requirements="R-REPLY-22", holds=
+         implies(emits(CancelBackend) & not_(on(BackendAttached)), attended & (count(CancelBackend, backend=now.backend) == 1)),
+         harm="the wrong attempt is cancelled, and the right one goes on writing"),
+    Step("a stall or a force clear protects what it ended from any later abort", requirements="R-REPLY-8", holds=
+         implies(on(ForceCleared, WindowExpired) & taken(), then.frozen) & implies(on(ExpiryRequested) & taken() & pending, then.frozen)),
+    Always("the mark of a recovered attempt ends with the reply", implies(now.result != Result.NONE, now.recovered == NOBODY),
+        requirements="R-REPLY-13"),
+    Step("no step tells the shell the same thing twice", requirements=("R-REPLY-20", "R-REPLY-24"), holds=
+         (count(StampActivity) <= 1) & (count(DetachUpstream) <= 1) & (count(AbortSignal) <= 1) & (count(DeliverSteer) <= 1)
+         & (count(RotateSession) <= 1) & (count(MoveToKey) <= 1), harm="a message reaches the run twice"),
     Step("completing marks the owner done", implies(on(Completed), then.owner_done), requirements="R-REPLY-27"),
 )  # fmt: skip
 
@@ -141,6 +181,27 @@ ORDERS: tuple[Property, ...] = (
           harm="whoever waits for the owner finds the slot taken"),
     Order("the last thing an abort does is to arm the settle timer", CancelBackend, StartTimer, requirements="R-REPLY-21",
           when=not_(on(RecoveryRequested))),
+    Order("the recovery window counts from the cancel", CancelBackend, StartTimer, requirements="R-REPLY-15", when=on(RecoveryRequested)),
+    Order("the settle timer is armed when everything else is said: after the signal", AbortSignal, StartTimer, requirements="R-REPLY-21"),
+    Order("a timer that starts finds the upstream signal let go", DetachUpstream, StartTimer, requirements="R-REPLY-20"),
+    Order("old timers stop before a new one starts", StopTimer, StartTimer, requirements="R-REPLY-5"),
+    Order("timers stop before the signal fires", StopTimer, AbortSignal, requirements="R-REPLY-21",
+          harm="a listener that ends the reply finds its timer still running"),
+    Order("timers stop before the slot is free", StopTimer, Release, requirements="R-REPLY-24",
+          harm="a timer of the old reply fires into its successor"),
+    Order("timers stop before the upstream signal is let go", StopTimer, DetachUpstream, requirements="R-REPLY-20",
+          when=not_(on(OutcomeCommitted))),
+    Order("committing first lets go of the upstream signal", DetachUpstream, StopTimer, requirements="R-REPLY-8", when=on(OutcomeCommitted),
+          harm="a caller that leaves just then aborts a reply that is being delivered"),
+    Order("the upstream signal is let go before a backend is cancelled", DetachUpstream, CancelBackend, requirements="R-REPLY-20",
+          harm="the cancel comes back by way of the caller"),
+    Order("the upstream signal is let go before the slot is free", DetachUpstream, Release, requirements="R-REPLY-24",
+          harm="the caller of the old reply aborts its successor"),
+    Order("activity is noted before the lease it renews starts anew", StampActivity, StopTimer, requirements="R-REPLY-18",
+          when=on(ActivityRecorded)),
+    Order("a phase is noted as a sign of life before the window goes on", StampActivity, ResumeTimer, requirements="R-REPLY-28"),
+    Order("the recovery window closes before the next attempt counts as alive", StopTimer, StampActivity, requirements="R-REPLY-14",
+          when=on(BackendAttached)),
 )  # fmt: skip
 
 RECORDED_FACTS: tuple[Property, ...] = (
@@ -188,4 +249,62 @@ RECORDED_FACTS: tuple[Property, ...] = (
          harm="a run that works is judged stale, or a dead one is not"),
 )  # fmt: skip
 
-RECORDS = RECORDED_RESULTS + ORDERS + RECORDED_FACTS
+ended = named("has a result", now.result != Result.NONE)
+protected = named("committed or ended", now.frozen | (now.result != Result.NONE))
+waiting_stuck = one_of(now.phase, *WAITS) & (expiry.reason == ExpiryReason.STUCK_RECOVERY)
+waiting_stale = ((now.phase == Phase.WAITING_FOR_LANE) | now.owned_wait) & (expiry.reason == ExpiryReason.NO_ACTIVITY)
+committed_kept = now.frozen & (expiry.reason != ExpiryReason.FINALIZATION_STALLED)
+
+ANSWERS: tuple[Property, ...] = (
+    Step("what happens to a reply after its result is ignored, not refused", requirements="R-REPLY-24", holds=
+         implies(ended & on(MaintenanceWaitBegan, LaneWaitBegan, OwnedWaitBegan, ConsentReported, WorkBegan, WorkEnded,
+                            SessionRotationRequested), ignored())
+         & implies(ended & on(PhaseEntered) & not_(one_of(entered.phase, *WAITS, *TERMINAL)), ignored()),
+         harm="a caller that is only late is told that it did something wrong"),
+    Step("what happens after the slot is given up is ignored, not refused", requirements="R-REPLY-24", holds=
+         implies(now.released & on(ActivityRecorded, OutcomeCommitted, RetainFailureRequested, RetainUntilCompleteRequested, Failed,
+                                   Evicted), ignored())),
+    Step("a timer that fires though it was stopped is ignored", requirements=("R-REPLY-5", "R-REPLY-15", "R-REPLY-18"), holds=
+         implies(on(SettleExpired), ignored() == not_(now.settle_armed)) & implies(on(LeaseExpired), ignored() == not_(now.lease_armed))
+         & implies(on(WindowExpired), ignored() == (now.window != Window.OPEN))),
+    Step("a wait that is not on ends without a word", requirements="R-REPLY-19", holds=
+         implies(on(MaintenanceWaitEnded), ignored() == (now.phase != Phase.WAITING_FOR_MAINTENANCE))
+         & implies(on(LaneWaitEnded), ignored() == (now.phase != Phase.WAITING_FOR_LANE))
+         & implies(on(OwnedWaitEnded), ignored() == not_(now.owned_wait))),
+    Step("a wait for a lane that ends leaves no trace of where it began", implies(on(LaneWaitEnded) & taken(),
+        not_(then.lane_entered_running)), requirements="R-REPLY-19"),
+    Step("a pending reply waits for maintenance only from queued, for a lane only from queued or running", requirements="R-REPLY-19", holds=
+         implies(on(MaintenanceWaitBegan) & pending & (now.phase != Phase.QUEUED), refused())
+         & implies(on(LaneWaitBegan) & pending & not_(one_of(now.phase, Phase.QUEUED, Phase.RUNNING)), refused())),
+    Step("a phase that is no work is refused", implies(on(PhaseEntered) & one_of(entered.phase, *WAITS, *TERMINAL), refused()),
+        requirements="R-REPLY-1"),
+    Step("a backend attaches by name, and not again after it was recovered", requirements=("R-REPLY-13", "R-REPLY-14"), holds=
+         implies(on(BackendAttached), refused() == ((attached.backend == NOBODY)
+         | (pending & (attached.backend == now.recovered) & (now.window != Window.CLOSED)))),
+         harm="the cancelled attempt passes for the next one, and keeps the reply for ever"),
+    Step("the detaching of a backend that is not attached is ignored", requirements="R-REPLY-22", holds=
+         implies(on(BackendDetached), ignored() == ((detached.backend != now.backend) | not_(attended)))),
+    Step("a commitment counts once", requirements="R-REPLY-8", holds=
+         implies(on(OutcomeCommitted), ignored() == (now.released | (now.frozen & ended)))),
+    Step("declared work of a pending reply is noted", implies(on(WorkBegan, WorkEnded) & pending, taken()), requirements="R-REPLY-18"),
+    Step("the upstream signal of a committed or ended reply is ignored", requirements="R-REPLY-8", holds=
+         implies(on(UpstreamAborted), ignored() == protected)),
+    Step("an expiry is accepted unless the reply is committed, or waits as it may", requirements=("R-REPLY-16", "R-REPLY-17"), holds=
+         implies(on(ExpiryRequested) & pending, taken()
+         == not_(committed_kept | waiting_stuck | waiting_stale | (expiry.reason == ExpiryReason.NONE))),
+         harm="a dead reply holds the session, because its expiry is refused"),
+    Step("an expiry without a reason is refused", implies(on(ExpiryRequested) & (expiry.reason == ExpiryReason.NONE), refused()),
+        requirements="R-REPLY-17"),
+    Step("a session id that is not new is no rotation, one that another key owns is an error", requirements="R-REPLY-25", holds=
+         implies(on(SessionRotationRequested) & pending & rotation.unchanged, ignored())
+         & implies(on(SessionRotationRequested) & pending & not_(rotation.unchanged) & rotation.owned_by_another_key, refused())),
+    Step("a key that is taken or fenced is refused", requirements="R-REPLY-25", holds=
+         implies(on(KeyChangeRequested) & (move.target_occupied | move.target_fenced), refused())),
+    Step("a force clear of a reply that holds no slot is refused", implies(on(ForceCleared) & now.released, refused()),
+        requirements="R-REPLY-24"),
+    Step("an owner that has settled, and a barrier that nobody registered, settle nothing", requirements="R-REPLY-27", holds=
+         implies(on(Completed) & now.released & now.owner_done & (now.owner_barriers == 0), ignored())
+         & implies(on(BarrierSettled), ignored() == (now.owner_barriers == 0))),
+)  # fmt: skip
+
+RECORDS = RECORDED_RESULTS + ORDERS + RECORDED_FACTS + ANSWERS

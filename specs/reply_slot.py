@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from turnproof.machines.kernel import NOBODY, Row, implies, named, not_, one_of
+from turnproof.machines.kernel import NOBODY, Row, choose, implies, named, not_, one_of
 from turnproof.machines.reply_slot import (
     FREE,
     HELD,
@@ -25,6 +25,7 @@ from turnproof.machines.reply_slot import (
     StartQueuedTurn,
     TurnKind,
     TurnQueued,
+    WaitAbandoned,
     WaitRequested,
     WakeWaiters,
     begin,
@@ -37,6 +38,7 @@ from turnproof.machines.reply_slot import (
 )
 from turnproof.specs.language import (
     Always,
+    Order,
     Property,
     Sometimes,
     Spec,
@@ -120,6 +122,51 @@ PROPERTIES: tuple[Property, ...] = (
         & not_(refused())), requirements="R-REPLY-26"),
 )  # fmt: skip
 
+free_for = named("nothing keeps a follow-up out", identified & (now.barriers == 0) & (now.fences == 0))
+OWED: tuple[Property, ...] = (
+    refuses("an offered slot is for the turn it was offered to", BeginRequested, (now.phase == OFFERED) & (begin.kind != TurnKind.QUEUED),
+            requirements="R-REPLY-26", harm="a message that already left the queue is never answered"),
+    refuses("a queued turn begins only in a slot that it was offered", BeginRequested,
+            (now.phase == FREE) & (begin.kind == TurnKind.QUEUED), requirements="R-REPLY-26"),
+    Step("a follow-up begins in a free slot, a queued turn in one it was offered", requirements=("R-REPLY-2", "R-REPLY-26"), holds=
+         implies(on(BeginRequested) & free_for & (begin.kind == TurnKind.FOLLOW_UP) & (now.phase == FREE), taken())
+         & implies(on(BeginRequested) & free_for & (begin.kind == TurnKind.QUEUED) & (now.phase == OFFERED), taken())),
+    Step("whoever begins is let in, once, and nobody else", requirements="R-REPLY-2", holds=
+         implies(on(BeginRequested) & taken(), (count(Admit) == 1) & (count(Admit, operation=begin.operation) == 1))),
+    Step("a late release is no mistake of its caller", implies(on(ReleaseReported) & stale, ignored()), requirements="R-REPLY-24"),
+    Step("nobody is woken where nobody waits", implies(emits(WakeWaiters), now.waiting > 0), requirements="R-REPLY-6"),
+    Order("waiters wake before the next turn begins", WakeWaiters, StartQueuedTurn, requirements="R-REPLY-6",
+          harm="a caller is told that the key is idle while the next turn holds it"),
+    Step("one message starts one turn", count(StartQueuedTurn) <= 1, requirements="R-REPLY-26", harm="a message is answered twice"),
+    Step("a slot is offered by starting a turn", requirements="R-REPLY-26", holds=
+         implies((then.phase == OFFERED) & ((now.phase != OFFERED) | (on(OfferDeclined) & taken())), emits(StartQueuedTurn)),
+         harm="the slot is kept for a turn that nobody started"),
+    Step("an offer that is declined goes to the next turn or frees the slot", requirements="R-REPLY-26", holds=
+         implies(on(OfferDeclined) & (now.phase == OFFERED), taken() & (emits(StartQueuedTurn) | (then.phase == FREE)))),
+    Step("a message that comes is started or queued", requirements="R-REPLY-26", holds=
+         implies(on(TurnQueued), emits(StartQueuedTurn) | (then.queued == now.queued + 1)), harm="a message is lost"),
+    Step("a release registers the barrier and the fence it speaks of, one each", requirements=("R-REPLY-2", "R-REPLY-27"), holds=
+         implies(on(ReleaseReported) & not_(stale), (then.barriers == choose(release.barrier, now.barriers + 1, now.barriers))
+         & (then.fences == choose(release.fence, now.fences + 1, now.fences)))),
+    Step("a barrier or fence that ends is one less", requirements=("R-REPLY-2", "R-REPLY-27"), holds=
+         implies(on(BarrierEnded) & (now.barriers > 0), then.barriers == now.barriers - 1)
+         & implies(on(FenceEnded) & (now.fences > 0), then.fences == now.fences - 1),
+         harm="follow-ups, or every successor, are kept out for ever"),
+    refuses("nobody starts no attempt", AttemptRequested, wanted.operation == NOBODY, requirements="R-REPLY-26"),
+    Step("the holder's attempt starts in a lane that is free or its own", requirements="R-REPLY-26", holds=
+         implies(on(AttemptRequested) & (wanted.operation != NOBODY) & (wanted.operation == now.holder)
+         & one_of(now.attempt, NOBODY, wanted.operation), (count(StartAttempt) == 1)
+         & (count(StartAttempt, operation=wanted.operation) == 1) & (then.attempt == wanted.operation))),
+    Step("an attempt that ends leaves the lane", requirements="R-REPLY-26", holds=
+         implies(on(AttemptEnded) & (ended.operation != NOBODY) & (ended.operation == now.attempt), then.attempt == NOBODY),
+         harm="no queued turn of the session ever starts again"),
+    Step("each caller that waits is counted, and each that gives up no longer", requirements="R-REPLY-6", holds=
+         implies(on(WaitRequested) & (now.phase == HELD), then.waiting == now.waiting + 1)
+         & implies(on(WaitAbandoned) & (now.waiting > 0), then.waiting == now.waiting - 1)
+         & implies(on(WaitAbandoned), ignored() == (now.waiting == 0))),
+    Step("an idle key answers once", count(AnswerIdle) <= 1, requirements="R-REPLY-6"),
+)  # fmt: skip
+
 
 # ── history ──
 
@@ -155,7 +202,7 @@ NO_SERIAL_LANE = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements={rid: REQUIREMENTS[rid] for rid in ("R-REPLY-2", "R-REPLY-6", "R-REPLY-24", "R-REPLY-26", "R-REPLY-27")},
-    properties=PROPERTIES,
+    properties=PROPERTIES + OWED,
     variants=(
         Variant(machine=BY_SESSION, violates={STALE_RELEASE: 2, "waiters wake only by the release of the holder": 3},
                 about="E0 and E1: release and force clear are bound to the session id, not to the operation, so an old owner frees its "

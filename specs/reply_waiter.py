@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnproof.machines.kernel import Row, implies, not_
+from turnproof.machines.kernel import Row, StartTimer, StopTimer, implies, not_
 from turnproof.machines.reply_waiter import (
     IDLE,
     MACHINE,
@@ -19,7 +19,23 @@ from turnproof.machines.reply_waiter import (
     WithdrawWait,
     now,
 )
-from turnproof.specs.language import Fair, LeadsTo, Property, Sometimes, Spec, Step, Variant, after, count, emits, on, taken
+from turnproof.specs.language import (
+    Fair,
+    LeadsTo,
+    Order,
+    Property,
+    Sometimes,
+    Spec,
+    Step,
+    Variant,
+    after,
+    count,
+    emits,
+    ignored,
+    on,
+    refuses,
+    taken,
+)
 from turnproof.specs.reply_operation_requirements import REQUIREMENTS
 
 then = after(ReplyWaiter)
@@ -35,6 +51,22 @@ PROPERTIES: tuple[Property, ...] = (
          implies(on(SliceExpired, CallerAborted) & (now.phase == WAITING), emits(Resolve, released=False) & emits(WithdrawWait))),
     Step("an aborted caller gets false at once", requirements="R-REPLY-6", holds=
          implies(on(WaitStarted) & now.caller_aborted & (now.phase == IDLE), emits(Resolve, released=False) & not_(emits(RegisterWait)))),
+    Step("a caller is on the list of the key exactly while it waits", requirements="R-REPLY-6", holds=
+         (count(RegisterWait) <= 1) & (count(WithdrawWait) <= 1)
+         & (emits(RegisterWait) == ((now.phase == IDLE) & (then.phase == WAITING)))
+         & (emits(WithdrawWait) == ((now.phase == WAITING) & (then.phase == IDLE) & not_(on(KeyReleased)))),
+         harm="a caller that is not on the list is never woken; one that stays on it is woken for nothing"),
+    refuses("a caller that waits does not begin to wait again", WaitStarted, now.phase == WAITING, requirements="R-REPLY-6"),
+    Step("what comes after the answer is ignored", requirements="R-REPLY-6", holds=
+         implies(on(KeyReleased, SliceExpired), ignored() == (now.phase == IDLE))),
+    Step("the signal of a caller counts once, waiting or not", requirements="R-REPLY-6", holds=
+         implies(on(CallerAborted), then.caller_aborted & (ignored() == ((now.phase == IDLE) & now.caller_aborted)))),
+    Order("the time of a caller runs before the key is asked", StartTimer, RegisterWait, requirements="R-REPLY-6",
+          harm="an idle key answers within the step, and stops a timer that does not run yet"),
+    Order("a caller's time stops before it is answered", StopTimer, Resolve, requirements="R-REPLY-6"),
+    Order("a caller's time stops before it leaves the list", StopTimer, WithdrawWait, requirements="R-REPLY-6"),
+    Order("a caller leaves the list before it is answered", WithdrawWait, Resolve, requirements="R-REPLY-6",
+          harm="a caller that waits again at once is taken off the list by its own last wait"),
     LeadsTo("every wait is answered", now.phase == WAITING, now.phase == IDLE, requirements="R-REPLY-6",
             fairness=(Fair("an armed slice timer fires", now.phase == WAITING, on(SliceExpired) & taken()),)),
     Sometimes("a caller is told that the key was released", emits(Resolve, released=True), requirements="R-REPLY-6"),

@@ -21,7 +21,7 @@ from turnproof.machines.session_id import (
     released,
     replaced,
 )
-from turnproof.specs.language import Always, Property, Sometimes, Spec, Step, Variant, after, emits, on, refuses, taken
+from turnproof.specs.language import Always, Property, Sometimes, Spec, Step, Variant, after, count, emits, ignored, on, refuses, taken
 from turnproof.specs.reply_operation_requirements import REQUIREMENTS
 
 then = after(SessionId)
@@ -47,6 +47,19 @@ PROPERTIES: tuple[Property, ...] = (
     Step("the release of the owner forgets the id", implies(on(OwnerReleased) & (released.operation == now.owner)
         & (now.owner != NOBODY), then.phase == UNKNOWN),
          requirements="R-REPLY-24"),
+    Step("whoever binds an id has it as its current one", implies(on(IdBound) & taken(), (then.phase == CURRENT)
+        & (then.owner == bound.operation)), requirements="R-REPLY-25"),
+    Step("an operation binds an id that is unknown, or its own alias; its current one it has already", requirements="R-REPLY-7", holds=
+         implies(on(IdBound) & (bound.operation != NOBODY) & (now.phase == UNKNOWN), taken())
+         & implies(on(IdBound) & (bound.operation == now.owner) & (now.phase == ALIAS), taken())
+         & implies(on(IdBound) & (bound.operation == now.owner) & (now.phase == CURRENT), ignored()),
+         harm="a session that rotates back to an old id loses its waiters"),
+    Step("only the current id of the operation that rotates becomes an alias", requirements="R-REPLY-7", holds=
+         implies(on(IdReplaced), ignored() == ((now.phase != CURRENT) | (replaced.operation != now.owner)))),
+    Step("the release of an operation concerns no id that is not its own", requirements="R-REPLY-24", holds=
+         implies(on(OwnerReleased), ignored() == ((now.phase == UNKNOWN) | (released.operation != now.owner)))),
+    Step("a wait by an id is answered or forwarded, once", requirements="R-REPLY-7", holds=
+         implies(on(WaitByIdRequested), count(AnswerUnknown) + count(ForwardWait) == 1)),
     refuses("an id is not bound to nobody", IdBound, bound.operation == NOBODY, requirements="R-REPLY-25"),
 )  # fmt: skip
 

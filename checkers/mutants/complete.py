@@ -29,7 +29,7 @@ def completed(world: World, trial: Trial) -> Graph | str:
 class Completed(Graph):
     """A graph whose columns are taken over from the original."""
 
-    columns: Mapping[tuple[type, str], Array]  # type: ignore[assignment]
+    columns: Mapping[tuple[type, str], Array]
 
 
 class _Search:

@@ -105,7 +105,7 @@ def _reordered(machine: AnyMachine, row: AnyRow) -> Iterator[Mutant]:
 
 
 def _answers(row: AnyRow) -> Iterator[tuple[str, AnyRow]]:
-    nothing = {"to": None, "data": None, "emit": (), "stay": False, "ignore": "", "refuse": ""}
+    nothing: dict[str, Any] = {"to": None, "data": None, "emit": (), "stay": False, "ignore": "", "refuse": ""}
     why = row.ignore or row.refuse or "mutated"
     for answer, given in (("taken", {"stay": True}), ("ignored", {"ignore": why}), ("refused", {"refuse": why})):
         if answer != row.answer:

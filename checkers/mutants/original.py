@@ -75,7 +75,7 @@ class Original:
 
     def _mask(self, row: AnyRow) -> Array:
         block = self.blocks[row.event]
-        made = np.ones((block.stop - block.start, self.graph.explored), dtype=np.bool_)
+        made: Array = np.ones((block.stop - block.start, self.graph.explored), dtype=np.bool_)
         if row.phases:
             order = {member: n for n, member in enumerate(self.machine.phases)}
             phase = self.graph.columns[self.machine.state, self.machine.phase][: self.graph.explored]

@@ -108,7 +108,9 @@ class MutantReport:
             list(self._table()),
             list(self._list(Fate.SURVIVED, "survived: which requirement did nobody write down?")),
         ]
-        parts.append(list(self._list(Fate.REGRESSION, "seen by the golden numbers alone", most=None if verbose else 20)))
+        parts.append(
+            list(self._list(Fate.REGRESSION, "seen by the golden numbers, or the committed table, alone", most=None if verbose else 20))
+        )
         parts += [list(self._list(fate, name)) for fate, name in SELDOM]
         if verbose:
             parts.append(list(self._list(Fate.EQUIVALENT, "equivalent")))
@@ -145,7 +147,7 @@ class MutantReport:
         if self.results:
             yield (
                 f"killed by the properties alone: {self.semantic_rate:.1%} ({self.count(Fate.KILLED):,} of {self.different:,} that are not "
-                f"equivalent); with the golden numbers: {self.rate:.1%}"
+                f"equivalent); with the golden numbers and the committed table: {self.rate:.1%}"
             )
             yield f"equivalent: {self.count(Fate.EQUIVALENT):,}, each shown on the whole graph"
         if self.controls:

@@ -90,8 +90,8 @@ def _change_of_comparison(node: Formula) -> Edits:
                 Operator.CONSTANT, f"compare `{show(left)}` with {show(other)} in place of {show(right)}", Formula(node.op, (left, other))
             )
     elif isinstance(right, int) and not isinstance(right, bool):
-        for other in (right - 1, right + 1):
-            yield Edit(Operator.BOUND, f"{other} in place of {right} in `{text}`", Formula(node.op, (left, other)))
+        for number in (right - 1, right + 1):
+            yield Edit(Operator.BOUND, f"{number} in place of {right} in `{text}`", Formula(node.op, (left, number)))
     elif node.op in CLOSED:
         changed = Formula(CLOSED[node.op], node.args)
         yield Edit(Operator.BOUND, f"`{show(changed)}` in place of `{text}`", changed)
@@ -112,10 +112,13 @@ def _called(node: object) -> str:
 
 
 def _compares_tokens(node: object) -> bool:
-    node = _bare(node)
     if not isinstance(node, Formula):
         return False
-    return node.op in ("eq", "ne") and any(isinstance(f := field_of(arg), Field) and f.kind is Kind.TOKEN for arg in node.args)
+    body = _bare(node)
+    if body.op not in ("eq", "ne"):
+        return False
+    fields = [field_of(arg) for arg in body.args]
+    return any(field is not None and field.kind is Kind.TOKEN for field in fields)
 
 
 def field_of(node: object) -> Field | None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from turnproof.checkers.columns import Array, is_array, negate
 from turnproof.checkers.discipline import first_breach
+from turnproof.checkers.draw.markdown_page import markdown
 from turnproof.checkers.graph import Block
 from turnproof.checkers.judge import Judge
 from turnproof.checkers.mutants.complete import completed
@@ -149,7 +150,7 @@ class Trial:
 
     def _same(self, tried: Array) -> tuple[Fate, str]:
         if self._opaque_differs(tried):
-            return Fate.SURVIVED, "only opaque values differ, which no property reads and no number counts"
+            return self._by_the_table()
         pairs = f"{int((self.original.graph.row >= 0).sum()):,} pairs"
         if self.renamed:
             return (
@@ -157,6 +158,13 @@ class Trial:
                 f"same answers, successors and effects in all {pairs}; in {self.renamed:,} of them by a changed or other row",
             )
         return Fate.EQUIVALENT, f"same answers, successors and effects in all {pairs}, by the same rows"
+
+    def _by_the_table(self) -> tuple[Fate, str]:
+        """No property reads an opaque value and no number counts one; what shows the difference is the table that is committed."""
+        machine = self.original.machine
+        if markdown(attrs.evolve(self.world.mutant.built(machine), name=machine.name)) != markdown(machine):
+            return Fate.REGRESSION, "the committed table: only opaque values differ"
+        return Fate.SURVIVED, "only opaque values differ, and the committed table does not show it"
 
     def _opaque_differs(self, tried: Array) -> bool:
         """Whether some pair differs once every opaque field has a value of its own."""

@@ -44,6 +44,7 @@ class Fate(Enum):
 
     KILLED = "killed by the properties"
     REGRESSION = "killed by the golden numbers alone"
+    """Or, where only opaque values differ, by the committed table alone: no property reads them and no number counts them."""
     EQUIVALENT = "equivalent"
     SURVIVED = "SURVIVED"
     NOT_BUILT = "not built"

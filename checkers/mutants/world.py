@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import attrs
 import numpy as np
@@ -82,7 +82,7 @@ class World:
     def answer(self, state: Any, event: Any) -> Answer[Any, Any]:
         """The mutant's step."""
         if type(event) is not self.event:
-            return cast("Answer[Any, Any]", self.original.machine.generated[type(event)](state, event))
+            return self.original.machine.generated[type(event)](state, event)
         if self._function is None:
             machine = self.original.machine
             writer = Writer(f"{machine.name}, mutated", machine.state, machine.phase, self.chain)
@@ -219,9 +219,9 @@ class Fragment(Graph):
     ``states`` holds numbers of nodes: only columns are read here.
     """
 
-    rows: tuple[AnyRow, ...]  # type: ignore[assignment]
-    blocks: tuple[Block, ...]  # type: ignore[assignment]
-    columns: Mapping[tuple[type, str], Array]  # type: ignore[assignment]
+    rows: tuple[AnyRow, ...]
+    blocks: tuple[Block, ...]
+    columns: Mapping[tuple[type, str], Array]
 
 
 class _Columns(Mapping[tuple[type, str], Array]):
