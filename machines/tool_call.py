@@ -220,7 +220,7 @@ ROWS: tuple[Row[ToolCall, Effect], ...] = (
     Row(StopRequested, ignore="it does not run"),
     Row(StepClosed, at=(RUNNING, HOSTED), to=ORPHAN, emit=(WriteEnd(ORPHAN),)),
     Row(StepClosed, at=ASKED, to=NOT_RUN, emit=(Withdraw(), WriteEnd(NOT_RUN))),
-    Row(StepClosed, at=(WRITING, HELD), to=NOT_RUN, emit=(WriteEnd(NOT_RUN),)),
+    Row(StepClosed, at=(WRITING, HELD), to=NOT_RUN, data=evolve(now, ask=False), emit=(WriteEnd(NOT_RUN),)),
     Row(StepClosed, ignore="it ended before"),
 )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from turnproof.machines.kernel import Row, any_of, implies, not_, one_of
+from turnproof.machines.kernel import Row, any_of, implies, named, not_, one_of
 from turnproof.machines.tool_call import (
     ASKED,
     ENDED,
@@ -17,6 +17,7 @@ from turnproof.machines.tool_call import (
     WRITING,
     Answered,
     Ask,
+    Broke,
     CallPhase,
     Dispatch,
     Effect,
@@ -40,6 +41,7 @@ from turnproof.specs.language import (
     Always,
     Fair,
     LeadsTo,
+    Order,
     Property,
     Sometimes,
     Spec,
@@ -49,6 +51,7 @@ from turnproof.specs.language import (
     at_most,
     count,
     emits,
+    ignored,
     on,
     taken,
 )
@@ -57,6 +60,12 @@ from turnproof.specs.turn_loop_requirements import REQUIREMENTS
 then = after(ToolCall)
 R = Row[ToolCall, Effect]
 ended = one_of(now.phase, *ENDED)
+
+by_provider = complete.dispatch == Dispatch.BY_PROVIDER
+held_back = complete.dispatch == Dispatch.AT_FINISH
+at_once = complete.dispatch == Dispatch.AT_ONCE
+not_denied = complete.permission != Permission.DENIED
+asks = named("to be asked about", (complete.permission == Permission.ASK) | (complete.equal_before >= 2))
 
 RUN_ONCE, RUNS = at_most(1, count(Execute), "a call runs at most once", variable="runs", requirements="R-LOOP-5",
     harm="a side effect happens twice")  # fmt: skip
@@ -99,6 +108,41 @@ PROPERTIES: tuple[Property, ...] = (
     Step("a tool that runs is told to stop", implies(on(StopRequested), emits(Interrupt) == (now.phase == RUNNING)),
          requirements="R-LOOP-10"),
     Step("after a stop nothing new is run", implies(on(StopRequested) | on(StepClosed), not_(emits(Execute))), requirements="R-LOOP-10"),
+    *(Step(f"a complete call {what}", requirements=ids, holds=implies(on(InputCompleted) & (now.phase == WRITING) & when, result))
+      for what, ids, when, result in (
+        ("of the provider is its own to run", "R-LOOP-5", by_provider, then.phase == CallPhase.HOSTED),
+        ("that waits for the finish part is held back", "R-LOOP-5", held_back & not_denied, (then.phase == HELD) & (then.ask == asks)),
+        ("that must be asked about is asked about, once", "R-LOOP-29", at_once & not_denied & asks, (then.phase == ASKED) & (count(Ask) == 1)),
+        ("that may run runs", "R-LOOP-5", at_once & not_denied & not_(asks), (then.phase == RUNNING) & emits(Execute)))),
+    Step("one id is one call", implies(on(InputCompleted) & (now.phase != WRITING), ignored()), requirements="R-LOOP-5",
+         harm="a call that comes twice runs twice"),
+    Step("what is released runs, or is asked about once", requirements=("R-LOOP-5", "R-LOOP-29"), holds=
+         implies(on(Released) & (now.phase == HELD), ((count(Ask) == 1) == now.ask) & (emits(Execute) == not_(now.ask)) & not_(then.ask))
+         & implies(on(Released) & (now.phase != HELD), ignored())),
+    Step("a question is asked only of a call that must be", implies(emits(Ask), (then.phase == ASKED) & (count(Ask) == 1)),
+         requirements="R-LOOP-29"),
+    Step("an answer decides a call that is asked about, and no other", requirements="R-LOOP-29", holds=
+         implies(on(Answered) & (now.phase == ASKED), ((then.phase == RUNNING) == answered.yes) & ((then.phase == REJECTED) == not_(answered.yes))
+                 & (emits(Execute) == answered.yes))
+         & implies(on(Answered) & (now.phase != ASKED), ignored())),
+    Step("a result ends the call that ran", requirements="R-LOOP-6", holds=
+         implies(on(Succeeded) & one_of(now.phase, RUNNING, CallPhase.HOSTED), then.phase == CallPhase.DONE)
+         & implies(on(Broke) & one_of(now.phase, RUNNING, CallPhase.HOSTED), then.phase == CallPhase.FAILED)
+         & implies(on(Succeeded, Broke) & not_(one_of(now.phase, RUNNING, CallPhase.HOSTED)), ignored())),
+    Step("the loop hears of every end it waits for", requirements="R-LOOP-6", harm="the loop waits for ever", holds=
+         emits(TellLoop) == (emits(WriteEnd) & not_(on(StepClosed)) & (now.phase != CallPhase.HOSTED))),
+    Step("a stop reaches what runs and what is asked about, and nothing else", requirements="R-LOOP-10", holds=
+         implies(on(StopRequested), (count(Interrupt) <= 1) & implies(not_(one_of(now.phase, RUNNING, ASKED)), ignored()))),
+    Step("a question is taken back once, where one was asked", requirements="R-LOOP-10", holds=
+         implies(emits(Withdraw), (now.phase == ASKED) & (count(Withdraw) == 1))),
+    Always("only a held call is still to be asked about", implies(now.ask, now.phase == HELD), requirements="R-LOOP-29"),
+    Step("a call that is closed early was not run unless it ran", requirements="R-LOOP-7", holds=
+         implies(on(StepClosed) & not_(ended) & not_(now.ran), then.phase == NOT_RUN)),
+    Step("a closed call is closed once", implies(on(StepClosed) & ended, ignored()), requirements="R-LOOP-6"),
+    Order("what is written down is written before the loop goes on", WriteEnd, TellLoop, requirements="R-LOOP-6",
+          harm="the loop builds its next request without the result"),
+    Order("a question is taken back before its call is closed", Withdraw, WriteEnd, requirements="R-LOOP-10",
+          harm="a person answers a question about a call that is over"),
     Step("a denied call fails at once", requirements="R-LOOP-5", holds=
          implies(on(InputCompleted) & taken() & (complete.permission == Permission.DENIED) & (complete.dispatch != Dispatch.BY_PROVIDER),
                  then.phase == CallPhase.FAILED)),
