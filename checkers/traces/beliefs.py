@@ -138,10 +138,18 @@ class Beliefs:
             known = self._nodes[found] = Node(found, names, all(self._has_ended(item) for item in found))
         return known
 
-    def forget_texts(self) -> None:
-        """Forget which text takes which edge, to bound memory; the edges stay."""
+    @property
+    def size(self) -> int:
+        """How many nodes are remembered."""
+        return len(self._nodes)
+
+    def forget(self) -> None:
+        """Forget everything worked out so far, to bound memory; nodes in use stay, as if they were new."""
         for node in self._nodes.values():
             node.clear()
+            node.followed.clear()
+            node.lost.clear()
+        self._nodes = {self.start.possible: self.start}
 
     def _has_ended(self, item: Item) -> bool:
         return self._released is not None and _holds_in(self._released, item)

@@ -22,6 +22,8 @@ from turnproof.traces.split import Text
 
 REMEMBERED = 500_000
 """Texts of lines that are remembered at a time."""
+NODES = 100_000
+"""Sets of states that are remembered at a time."""
 
 NO_NAMES: Mapping[str, str] = {}
 
@@ -218,13 +220,12 @@ class Follower:
 
     def remember(self, node: Node, text: Text | None, edge: Edge) -> None:
         """Let lines of this text find ``edge`` from ``node`` at once."""
-        if text is None:
-            return
-        if self._remembered >= REMEMBERED:
-            self.beliefs.forget_texts()
+        if self._remembered >= REMEMBERED or self.beliefs.size > NODES:
+            self.beliefs.forget()
             self._remembered = 0
-        node[text] = edge
-        self._remembered += 1
+        elif text is not None:
+            node[text] = edge
+            self._remembered += 1
 
     def go(self, instance: Instance, edge: Edge) -> None:
         """Go where ``edge`` leads."""
