@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, cast
 
 import attrs
 
 from turnproof.checkers.mutants.rewrite import conditions, values
 from turnproof.checkers.mutants.words import AnyRow, Mutant, Operator
-from turnproof.machines.kernel import TIMER_EFFECTS, Formula, OnlyIf, TableError, TimerRule, Variable, fields_of, show, variables
+from turnproof.machines.kernel import TIMER_EFFECTS, Formula, OnlyIf, TimerRule, Variable, fields_of, show, variables
 from turnproof.specs.language import AnyMachine, EventuallyAlways, LeadsTo, Spec
 
 
@@ -251,9 +251,4 @@ def _exact(node: object) -> str:
     return f"{node.op}({', '.join(_exact(arg) for arg in node.args)})"
 
 
-def row_names(mutant: Mutant) -> Sequence[str]:
-    """The rows whose place a mutant takes."""
-    return tuple(mutant.changes)
-
-
-__all__ = ["TableError", "changed_fields", "controls", "effect_text", "fairness_mutants", "mutants", "row_names"]
+__all__ = ["changed_fields", "controls", "effect_text", "fairness_mutants", "mutants"]

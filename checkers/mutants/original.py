@@ -21,7 +21,7 @@ from turnproof.checkers.mutants.whole import Questions
 from turnproof.checkers.mutants.words import AnyRow
 from turnproof.checkers.predicates import Memory, Pasts, Predicates
 from turnproof.checkers.words import check_words
-from turnproof.machines.kernel import HOLE, Kind, Row, fields_of
+from turnproof.machines.kernel import HOLE, Kind, fields_of
 from turnproof.specs.language import Always, Order, Property, Step
 
 
@@ -196,4 +196,4 @@ def iterate(mask: Array) -> Iterator[tuple[int, int]]:
     return zip(event.tolist(), node.tolist(), strict=True)
 
 
-__all__ = ["Judged", "Original", "Row", "iterate"]
+__all__ = ["Judged", "Original", "iterate"]

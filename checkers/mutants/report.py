@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import attrs
 
@@ -198,9 +198,4 @@ def _json(result: Result) -> dict[str, object]:
     }
 
 
-def killers(results: Sequence[Result]) -> Counter[str]:
-    """Property or check -> the mutants it killed."""
-    return Counter(result.by for result in results if result.fate is Fate.KILLED)
-
-
-__all__ = ["ASKS", "BAR", "EXPECTED", "MutantReport", "killers"]
+__all__ = ["ASKS", "BAR", "EXPECTED", "MutantReport"]
