@@ -9,12 +9,14 @@ from typing import get_args
 import attrs
 import pytest
 
+from turnproof.checkers.graph import explore
+from turnproof.checkers.judge import Judge
 from turnproof.machines.kernel import HOLE, Ignored, Kind, Refused, StartTimer, Taken, fields_of
 from turnproof.machines.turn_loop import MACHINE
 from turnproof.machines.turn_loop_events import Event, StepRecorded
 from turnproof.machines.turn_loop_judge import BACKOFF_MS
 from turnproof.machines.turn_loop_words import Content, Ending, Phase, Timer, TurnLoop, Wanted
-from turnproof.specs.language import Spec
+from turnproof.specs.language import Always, Spec, Step
 from turnproof.specs.tool_call import SPEC as TOOL_CALL
 from turnproof.specs.turn_loop import SPEC
 
@@ -137,3 +139,17 @@ def test_no_row_changes_a_budget_limit() -> None:
         for name in fields_of(MACHINE.state):
             if name.endswith("_limit") and row.data is not None:
                 assert getattr(row.data, name) is getattr(MACHINE.now, name), row.name
+
+
+@pytest.mark.parametrize("limits", [(0, 0, 0, 0), (2, 0, 0, 0), (0, 2, 0, 0)])
+def test_every_promise_holds_with_other_budgets(limits: tuple[int, int, int, int]) -> None:
+    """The explored machine has budgets of one; a runtime may set others, none among them."""
+    retry, resample, proceed, compaction = limits
+    initial = attrs.evolve(
+        SPEC.machine.initial, retry_limit=retry, resample_limit=resample, continue_limit=proceed, compaction_limit=compaction
+    )
+    spec = attrs.evolve(SPEC, machine=attrs.evolve(MACHINE, initial=initial), counter=max(1, *limits), variants=(), recordings={})
+    judge = Judge(explore(spec))
+    promises = [p for p in spec.properties if isinstance(p, (Always, Step))]
+    assert len(promises) > 80
+    assert [p.name for p in promises if judge.violation(p, all_routes=False) is not None] == []
