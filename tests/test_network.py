@@ -32,6 +32,7 @@ from systems import (
 
 from turnproof.checkers.network.explicit import check, check_variants, explore
 from turnproof.checkers.network.play import Play
+from turnproof.checkers.network.run import Broken
 from turnproof.checkers.story import render_mermaid, render_pytest, render_text
 from turnproof.checkers.verdict import Outcome, Verdict
 from turnproof.machines.kernel import Row, implies, not_
@@ -53,7 +54,7 @@ def about(*properties: Property, system: System = CALL) -> SystemSpec:
     return SystemSpec(system=system, requirements={}, properties=properties)
 
 
-def verdict(prop: Property, system: System = CALL, **options: Any) -> Verdict:
+def verdict_on(prop: Property, system: System = CALL, **options: Any) -> Verdict:
     return checked(about(prop, system=system), **options)[prop.name]
 
 
@@ -74,10 +75,17 @@ def replayed(story_of: Verdict, spec: SystemSpec) -> Play:
     """The story's own steps played through :class:`Play`; what its pasteable test does."""
     assert story_of.story is not None
     run = Play(spec)
-    names = {cls.__name__: cls for cls in (AskRequested, Crashed, ReplyArrived, Timer, Asked)}
     for step in story_of.story.steps:
-        eval(f"run.send({step.code})", {"run": run, **names})
+        eval(f"run.send({step.code})", {"run": run, **NAMES})
     return run
+
+
+NAMES = {cls.__name__: cls for cls in (AskRequested, Crashed, ReplyArrived, Timer, Asked)}
+
+
+def exec_claim(verdict: Verdict, spec: SystemSpec) -> None:
+    assert verdict.story is not None
+    exec(verdict.story.claim, {"run": replayed(verdict, spec), **NAMES})
 
 
 BROKEN: list[tuple[Property, int]] = [
@@ -112,13 +120,15 @@ def test_a_broken_property_has_the_shortest_story_and_it_replays(prop: Property,
     assert found.story.length == length
     run = replayed(found, spec)
     assert not run.keeps(prop.name, loop_from=found.story.loop_from)
+    with pytest.raises(AssertionError):
+        exec_claim(found, spec)
     assert prop.name in render_text(found.story)
     assert prop.name in render_pytest(found.story)
     assert render_mermaid(found.story).startswith("sequenceDiagram")
 
 
 def test_a_story_tells_who_did_what_and_what_it_set_off() -> None:
-    found = verdict(BROKEN[2][0])
+    found = verdict_on(BROKEN[2][0])
     assert found.story is not None
     asked, expired, late = found.story.steps
     assert (asked.actor, asked.event, asked.answer) == ("environment", "caller <- AskRequested", "taken")
@@ -178,7 +188,7 @@ IDLE = Always("idle or not", (caller.now.phase == Caller.IDLE) | (caller.now.pha
     ids=lambda x: getattr(x, "name", ""),
 )  # fmt: skip
 def test_what_cannot_fail_fails(prop: Property, sentence: str) -> None:
-    found = verdict(prop)
+    found = verdict_on(prop)
     assert found.outcome is VIOLATED
     assert sentence in found.detail
     assert found.story is None
@@ -258,6 +268,8 @@ def test_an_overflow_is_told_with_its_story_and_nothing_else_holds_any_more() ->
     assert overflow.story is not None
     assert overflow.story.length == 1
     assert overflow.story.broken.startswith("then service <- Asked: the channel replies overflows")
+    with pytest.raises(Broken, match="the channel replies overflows"):
+        exec_claim(overflow, about(IDLE, system=system))
     assert verdicts[IDLE.name].outcome is UNDETERMINED
     assert verdicts["every effect is received"].outcome is UNDETERMINED
     assert verdicts[gives_up.name].outcome is VIOLATED, "what was found is found"
@@ -337,12 +349,12 @@ def test_a_paused_timer_and_strong_fairness() -> None:
     waits, over = holder.now.phase == Caller.WAITING, holder.now.phase == Caller.GAVE_UP
     fires = Fair("the timer fires", holder.running(Timer.REPLY), holder.on(ReplyTimedOut))
     weak = LeadsTo("it ends", waits, over, fairness=(fires,), requirements=())
-    found = verdict(weak, system=HOLDER)
+    found = verdict_on(weak, system=HOLDER)
     assert found.outcome is VIOLATED, "held and let go again and again, it never fires"
     assert found.story is not None
     let_go = Fair("it is let go", holder.paused(Timer.REPLY), not_(holder.next.phase == Caller.ANSWERED))
     strong = attrs.evolve(weak, fairness=(attrs.evolve(fires, strong=True), let_go))
-    assert verdict(strong, system=HOLDER).outcome is HOLDS
+    assert verdict_on(strong, system=HOLDER).outcome is HOLDS
 
 
 def test_play_refuses_what_cannot_happen() -> None:

@@ -1,9 +1,29 @@
 """The engine for composed systems: a network of tabulated parts, walked breadth first.
 
+Theory of operation
+===================
+
+``explicit.explore`` walks every reachable state of a system once and answers, on the way, every question that its properties ask;
+``explicit.check`` turns the answers into verdicts. Two walks give the same answers:
+
+* the **plain** walk performs each step through ``machine.step`` (``run``) and keeps states as the values they are;
+* the **compiled** walk numbers the local states of parts, channels and budgets, asks ``machine.step`` for an entry of a part's table the
+  first time it is needed, and lets one kernel walk the tables. States are integers, a few bytes each; nothing is compiled for a model.
+
+Neither trusts the other: they are compared on random systems, and whatever the compiled walk finds is performed again by ``run``
+before it is shown. Promises about the future are judged on the graph afterwards, by the liveness engine that single machines use.
+
 | module | holds |
 |---|---|
+| ``explicit`` | ``explore``, ``check``, ``check_variants`` |
+| ``estimate``, ``coverage`` | how large before a long run; what was passed through after it |
 | ``triggers`` | everything that may begin a step |
 | ``run`` | what a step is, in plain Python through ``machine.step``: the reference, and the replay of every counterexample |
-| ``plain`` | the breadth-first walk in plain Python |
-| ``explicit`` | ``explore``, ``check``, ``check_variants`` |
+| ``walk`` | what a walk is asked, and what it answers |
+| ``plain``, ``plain_labels`` | the plain walk, and its graph with edges |
+| ``tables``, ``arrays``, ``compile``, ``asked`` | a system as tables; as the kernel's arrays; formulas and questions for it |
+| ``kernel`` | the compiled loops |
+| ``shard``, ``compiled``, ``compiled_labels`` | the known states; the compiled walk; its graph with edges |
+| ``questions``, ``vacuity``, ``labelled``, ``fair`` | what properties ask; what no run uses; promises about the future |
+| ``story``, ``play`` | telling a counterexample; playing one again by hand |
 """

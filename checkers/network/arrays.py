@@ -71,7 +71,8 @@ class Arrays:
         compiler, triggers = self.tables.compiler, len(self.tables.triggers)
         self.words = max(1, -(-(triggers + len(compiler.clauses)) // BITS))
         self._sizes()
-        self.room = [(max(8, 2 * len(c.locals)), max(4, 2 * len(c.inputs))) for c in self.components]
+        # Much room for states, which keep coming; inputs are mostly known from the start.
+        self.room = [(max(8, 4 * len(c.locals)), len(c.inputs) + 4) for c in self.components]
         self.atoms: list[list[tuple[int, Formula]]] = [[] for _ in self.components]
         for n, clause in enumerate(compiler.clauses):
             for comp, node in clause.atoms:
@@ -176,8 +177,7 @@ class Arrays:
             for local in range(self.described[comp], len(component.locals)):
                 self._describe(comp, local, component.locals[local])
             self.described[comp] = len(component.locals)
-        for filled in self.tables.entries[self.entered :]:
-            self._enter(filled)
+        self._enter(self.tables.entries[self.entered :])
         self.entered = len(self.tables.entries)
         return any(len(c.locals) > 1 << w for c, w in zip(self.components, self.layout.widths, strict=True))
 
@@ -204,19 +204,30 @@ class Arrays:
         for n, node in enumerate(self.numbers[comp]):
             self.b[first + n] = self.tables.compiler.number_of(self.tables.decide(node, comp, state))
 
-    def _enter(self, filled: Filled) -> None:
-        counted = [number for pair in self.tables.counted(filled) for number in pair]
-        outs = [number for out in filled.outs for number in out]
-        size, place = at.ENTRY + len(outs) + len(counted), self.free
-        if place + size > len(self.a):
-            self.a = np.concatenate([self.a, np.full(len(self.a) + size, -1, np.int32)])
-        first, middle, last = place + at.ENTRY, place + at.ENTRY + len(outs), place + size
-        self.a[place:last] = [filled.after, first, middle, middle, last, *outs, *counted]
-        record = at.RECORDS + at.RECORD * filled.component
-        self.a[int(self.b[record + at.R_TABLE]) + filled.local * int(self.b[record + at.R_STRIDE]) + filled.given] = place
-        self.free = last
-        if len(filled.outs) > self.widest:
-            self.widest = 2 * len(filled.outs)
+    def _enter(self, entries: Sequence[Filled]) -> None:
+        """Put entries behind those there are, and their places into the tables; all at once, because one by one takes as long as a step."""
+        made: list[int] = []
+        where: list[int] = []
+        places: list[int] = []
+        tables = [int(self.b[at.RECORDS + at.RECORD * comp + at.R_TABLE]) for comp in range(self.count)]
+        strides = [inputs for _, inputs in self.room]
+        counts = bool(self.tables.compiler.counts)
+        for filled in entries:
+            place = self.free + len(made)
+            counted = [number for pair in self.tables.counted(filled) for number in pair] if counts else []
+            outs = [number for out in filled.outs for number in out]
+            first, middle = place + at.ENTRY, place + at.ENTRY + len(outs)
+            made += (filled.after, first, middle, middle, middle + len(counted), *outs, *counted)
+            where.append(tables[filled.component] + filled.local * strides[filled.component] + filled.given)
+            places.append(place)
+        if self.free + len(made) > len(self.a):
+            self.a = np.concatenate([self.a, np.full(len(self.a) + len(made), -1, np.int32)])
+        self.a[self.free : self.free + len(made)] = made
+        self.a[where] = places
+        self.free += len(made)
+        widest = max((len(filled.outs) for filled in entries), default=0)
+        if widest > self.widest:
+            self.widest = 2 * widest
             self._lay_work()
 
     # ── for the kernel ──

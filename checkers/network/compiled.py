@@ -245,7 +245,7 @@ class CompiledWalk:
             seen = int(np.bitwise_or.reduce([self.asked.taken(p.found)[t] for p in self.places]))
             if seen:
                 walk.taken[t] = seen > 1
-        walk.handled = list({(h.part, h.event, h.state): h for e in tables.entries if (h := e.handled) is not None}.values())
+        walk.handled = tables.handled()
         walk.wires, walk.copies = tables.used_wires, tables.used_copies
         for n, (s, row, t) in self.found.items():
             walk.hits[self.questions[n].key] = partial(self._hit, s, row, t)

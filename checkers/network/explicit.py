@@ -14,7 +14,7 @@ from turnproof.checkers.network.plain import PlainWalk
 from turnproof.checkers.network.play import keeps
 from turnproof.checkers.network.questions import ANTECEDENT, BROKEN, REACHED, antecedents, questions
 from turnproof.checkers.network.run import Fault, Runner
-from turnproof.checkers.network.story import tell
+from turnproof.checkers.network.story import code, tell
 from turnproof.checkers.network.triggers import Trigger, triggers
 from turnproof.checkers.network.vacuity import unused
 from turnproof.checkers.network.walk import Flaw, Limits, Question, Trace, Walk, replay
@@ -146,11 +146,11 @@ def _faultless(graph: NetworkGraph, fault: Fault) -> Verdict:
 
 
 def _flaw_story(graph: NetworkGraph, flaw: Flaw) -> Story:
-    """The way to the step that is not allowed, which itself has no end to show."""
-    steps = replay(graph.runner, flaw.trace[:-1])
-    return tell(
-        graph.runner, graph.spec, steps, f"then {flaw.trace[-1].trigger}: {flaw.sentence}", "assert False, 'the next step is not allowed'"
-    )
+    """The way to the step that is not allowed; that step itself has no end to show, so the claim performs it."""
+    *before, last = flaw.trace
+    performed = replay(graph.runner, tuple(before))
+    broken = f"then {last.trigger}: {flaw.sentence}"
+    return tell(graph.runner, graph.spec, performed, broken, f"run.send({code(last.trigger, last.event)})", last=last)
 
 
 def judge_property(graph: NetworkGraph, prop: Property) -> Verdict:

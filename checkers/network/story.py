@@ -10,6 +10,7 @@ import attrs
 
 from turnproof.checkers.network.run import Delivery, Occurrence, Runner, World, changes
 from turnproof.checkers.network.triggers import Kind, Trigger, show_event
+from turnproof.checkers.network.walk import Choice
 from turnproof.checkers.story import expression, locate
 from turnproof.checkers.verdict import Change, Story, StoryStep
 from turnproof.machines.kernel import TIMER_EFFECTS, fields_of, show_constant
@@ -19,10 +20,15 @@ from turnproof.specs.system import Channel, System, SystemSpec, Wire
 Value = str | int | bool
 
 
-def tell(runner: Runner, spec: SystemSpec, steps: list[Occurrence], broken: str, claim: str, *, loop_from: int = 0) -> Story:
-    """The story of a run that was performed by :class:`Runner`. ``claim`` is the line of Python over ``run`` that fails because of it."""
+def tell(
+    runner: Runner, spec: SystemSpec, steps: list[Occurrence], broken: str, claim: str, *, loop_from: int = 0, last: Choice | None = None
+) -> Story:
+    """The story of a run that was performed by :class:`Runner`. ``claim`` is the line of Python over ``run`` that fails because of it.
+
+    ``last`` is the step that is not allowed, where the claim performs it.
+    """
     start = runner.initial() if not steps else steps[0].before
-    module, setup = _setup(runner.system, spec, steps)
+    module, setup = _setup(runner.system, spec, steps, last)
     fields = _fields(runner, start)
     return Story(
         machine=runner.system.name,
@@ -47,7 +53,7 @@ def _step(runner: Runner, number: int, step: Occurrence) -> StoryStep:
         row="" if first is None else f"{runner.system.everyone[first.part].name}: {first.row}",
         changes=tuple(Change(name, show(before), show(after)) for name, before, after in changes(runner, step.before, step.after)),
         effects=tuple(_effects(runner, step)),
-        code=code(step),
+        code=code(step.trigger, step.channels[0][2] if step.channels else None),
         state=_fields(runner, step.after),
     )
 
@@ -93,16 +99,15 @@ def _effects(runner: Runner, step: Occurrence) -> Iterator[str]:
             yield f"{part.name}.{show_event(effect)}" + "".join(f" -> {where}" for where in reached)
 
 
-def code(step: Occurrence) -> str:
-    """The arguments of ``Play.send`` for a step."""
-    trigger = step.trigger
+def code(trigger: Trigger, event: object) -> str:
+    """The arguments of ``Play.send`` for a step that ``trigger`` begins; ``event`` is what it takes out of a channel."""
     if trigger.kind is Kind.SEND:
         return f'"{trigger.where}", {expression(trigger.event)}'
     if trigger.kind is Kind.EXPIRE:
         return f'"{trigger.where}", {expression(trigger.timer)}'
     if trigger.kind is Kind.DROP:
         return f'"{trigger.where}", "drop"'
-    return f'"{trigger.where}", {expression(step.channels[0][2])}' + (', "lose"' if trigger.kind is Kind.LOSE else "")
+    return f'"{trigger.where}", {expression(event)}' + (', "lose"' if trigger.kind is Kind.LOSE else "")
 
 
 def show(value: object) -> str:
@@ -122,14 +127,16 @@ def _fields(runner: Runner, world: World) -> tuple[tuple[str, Value], ...]:
     return tuple(made)
 
 
-def _setup(system: System, spec: SystemSpec, steps: list[Occurrence]) -> tuple[str, tuple[str, ...]]:
+def _setup(system: System, spec: SystemSpec, steps: list[Occurrence], last: Choice | None) -> tuple[str, tuple[str, ...]]:
     """Import path of the specification, and the lines that bind ``run``."""
     place = locate(spec)
     module, name = place if place is not None else ("", "SPEC")
     imports: dict[str, set[str]] = {"turnproof.checkers.network.play": {"Play"}}
     if module:
         imports.setdefault(module, set()).add(name)
-    for value in (v for s in steps for v in (s.trigger.timer, s.trigger.event, *(c[2] for c in s.channels)) if v is not None):
+    values = [v for s in steps for v in (s.trigger.timer, s.trigger.event, *(c[2] for c in s.channels))]
+    values += [] if last is None else [last.trigger.timer, last.event]
+    for value in (v for v in values if v is not None):
         for cls in _classes(value):
             imports.setdefault(cls.__module__, set()).add(cls.__name__)
     lines = [f"from {path} import {', '.join(sorted(names))}" for path, names in sorted(imports.items())]

@@ -5,7 +5,7 @@ A component is a part with the ledger of its timers, a channel with what is unde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Any, cast
 
@@ -100,6 +100,7 @@ class Tables:
         self.wires = [[w for w in system.wires if w.source.name == p.name] for p in everyone]
         self.copies = [[c for c in system.copies if c.of.name == p.name] for p in everyone]
         self.absorbed = [{cls for a in system.absorbed if a.part.name == p.name for cls in a.classes} for p in everyone]
+        self.allowed: list[dict[object, int | None]] = [{} for _ in everyone]
         self.entries: list[Filled] = []
         self.used_wires: set[int] = set()
         self.used_copies: set[int] = set()
@@ -210,19 +211,28 @@ class Tables:
             return Filled(comp, local, given, local, ((-1, CODES[Fault.HOLE]),), None, ())
         said = Said.TAKEN if isinstance(answer, Taken) else Said.IGNORED if isinstance(answer, Ignored) else Said.REFUSED
         after, effects = (answer.state, answer.effects) if isinstance(answer, Taken) else (now, ())
+        why = None if after is now else self._beyond(comp, after)
         outs: list[Out] = []
-        why = self._beyond(comp, after)
+        for out in () if why is not None else self._sent(comp, event, said, effects, ledger):
+            outs.append(out)
+            if out[0] < 0:
+                break
         if why is not None:
             outs.append((-1, why))
-        else:
-            for out in self._sent(comp, event, said, effects, ledger):
-                outs.append(out)
-                if out[0] < 0:
-                    break
-        number = self.components[comp].local((after, tuple(ledger))) if why is None else local
-        return Filled(comp, local, given, number, tuple(outs), Handled(part.name, event, now, said, answer.row.name), effects)
+        elif after is not now or effects or what[0] == "expire":
+            # Only then can the state be another; looking it up costs its hash.
+            local_after = self.components[comp].local((after, tuple(ledger)))
+            return Filled(comp, local, given, local_after, tuple(outs), Handled(part.name, event, now, said, answer.row.name), effects)
+        return Filled(comp, local, given, local, tuple(outs), Handled(part.name, event, now, said, answer.row.name), effects)
 
     def _beyond(self, comp: int, state: object) -> int | None:
+        """Why a part may not be in this state: its number, or None. Asked of each state once."""
+        known = self.allowed[comp]
+        if state not in known:
+            known[state] = self._why_not(comp, state)
+        return known[state]
+
+    def _why_not(self, comp: int, state: object) -> int | None:
         if any(getattr(state, name) > self.counter for name in self.counters[comp]):
             return CODES[None]
         if any(not field.holds(getattr(state, name)) for name, field in fields_of(type(state)).items()):
@@ -313,6 +323,16 @@ class Tables:
             return int((word.said is None or word.said is handled.said) and fits(handled.event))
         return sum(1 for effect in effects if fits(effect)) if isinstance(word, SentBy) else 0
 
+    def handled(self) -> list[Handled]:
+        """What parts handled, once each, whatever their timers were."""
+        same_state = [_first_of(c.locals, lambda local: local[0]) for c in self.components[: self.parts]]
+        same_event = [_first_of(c.inputs, lambda given: given[-1]) for c in self.components[: self.parts]]
+        found: dict[tuple[int, int, int], Handled] = {}
+        for e in self.entries:
+            if e.handled is not None:
+                found.setdefault((e.component, same_state[e.component][e.local], same_event[e.component][e.given]), e.handled)
+        return list(found.values())
+
     # ── worlds ──
 
     def world(self, locals_: Iterable[int]) -> World:
@@ -321,6 +341,12 @@ class Tables:
         parts = cast("list[State]", states[: self.parts])
         channels, budgets = states[self.parts : self.first_budget], states[self.first_budget :]
         return World(tuple(p[0] for p in parts), tuple(p[1] for p in parts), tuple(channels), tuple(budgets))
+
+
+def _first_of(things: list[Any], key: Callable[[Any], Any]) -> list[int]:
+    """For each thing the number of the first one with the same key."""
+    first: dict[Any, int] = {}
+    return [first.setdefault(key(thing), n) for n, thing in enumerate(things)]
 
 
 def clocked(ledger: Ledger, effect: object) -> Ledger:

@@ -1,0 +1,81 @@
+"""Where numba is missing, and where compiled code can be kept."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from systems import CALL_SPEC, Caller, caller
+
+from turnproof.checkers.network import explicit, labelled
+from turnproof.checkers.network.explicit import check, explore
+from turnproof.checkers.network.kernel import jit
+from turnproof.checkers.verdict import Outcome
+from turnproof.specs.language import LeadsTo
+from turnproof.specs.system import SystemSpec
+
+
+def told(spec: SystemSpec) -> list[tuple[str, Outcome, str, int]]:
+    graph = explore(spec)
+    return [(v.check, v.outcome, v.detail, v.story.length if v.story else 0) for v in check(spec, graph)]
+
+
+def test_without_numba_the_answers_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = LeadsTo("answered", caller.now.phase == Caller.WAITING, caller.now.phase == Caller.ANSWERED, requirements=())
+    spec = SystemSpec(system=CALL_SPEC.system, requirements=CALL_SPEC.requirements, properties=(*CALL_SPEC.properties, broken))
+    with_numba = told(spec)
+    assert explore(spec).walk.engine == "compiled"
+    real = importlib.util.find_spec
+
+    def none(name: str, *given: Any) -> Any:
+        return None if name == "numba" else real(name, *given)
+
+    for module in (explicit, labelled):
+        monkeypatch.setattr(module.importlib.util, "find_spec", none)
+    assert explore(spec).walk.engine == "plain Python"
+    assert told(spec) == with_numba
+
+
+def test_an_engine_that_does_not_exist() -> None:
+    with pytest.raises(KeyError, match="no engine 'fast'; engines: auto, compiled, plain"):
+        explore(CALL_SPEC, engine="fast")
+
+
+def test_compiled_code_is_kept_where_it_can_be(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    tree = tmp_path / "tree"
+    monkeypatch.setattr(jit, "HERE", tree)
+    assert jit.cache_folder() == tree / "__pycache__" / f"kernel-{jit.version()}"
+    # A file where the folder would be: as unwritable as a read-only tree is, also for root.
+    monkeypatch.setattr(jit, "HERE", tmp_path / "file")
+    (tmp_path / "file").write_text("")
+    found = jit.cache_folder()
+    assert found is not None
+    assert found.parent == tmp_path / "cache" / "turnproof" or found.parent.name == "turnproof"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "mine"))
+    assert jit.cache_folder() == tmp_path / "mine" / f"kernel-{jit.version()}"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    assert jit.cache_folder() is None
+
+
+def test_where_nothing_can_be_kept_it_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "_FOLDER", None)
+
+    def double(x: int) -> int:
+        return 2 * x
+
+    with pytest.warns(UserWarning, match="no folder to cache compiled code in"):
+        compiled = jit.compiled(double)
+    assert compiled(21) == 42
+
+
+def test_another_source_is_another_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for path in jit.HERE.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(jit, "HERE", tmp_path)
+    same = jit.version()
+    (tmp_path / "step.py").write_text("# changed\n")
+    assert jit.version() != same
