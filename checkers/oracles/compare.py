@@ -16,6 +16,7 @@ from turnproof.checkers.oracles.ours import Ours, of_machine, of_system
 from turnproof.checkers.oracles.programs import RUN, TOOLS, Answer, Failed
 from turnproof.checkers.oracles.promela import Promela
 from turnproof.checkers.oracles.single import as_system
+from turnproof.checkers.oracles.tla import Tla
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
 from turnproof.specs.language import Spec
@@ -37,6 +38,8 @@ def text_of(model: Model, oracle: str, *, undo: bool | None = None, strict: bool
         return Promela(model, undo=undo).write()
     if oracle == "rumur":
         return Murphi(model, strict=strict).write()
+    if oracle == "tlc":
+        return Tla(model, strict=strict).write()
     raise KeyError(f"no oracle {oracle!r}; oracles: {', '.join(TOOLS)}")
 
 
@@ -136,9 +139,10 @@ def _faults(model: Model, ours: Ours, oracle: str, answer: Answer) -> Iterator[V
     def listed(faults: frozenset[Fault]) -> str:
         return ", ".join(f.name.lower() for f in Fault if f in faults) or "none"
 
-    same = mine == answer.faults or (answer.partial and answer.faults < mine)
+    same = mine == answer.faults or (answer.partial and answer.faults <= mine)
     detail = "" if same else f"faults of the system: {oracle} finds {listed(answer.faults)}, this engine {listed(mine)}"
-    how = f"agrees: {listed(mine)}, {answer}" if same else str(answer)
+    seen = f"{listed(answer.faults)} before its first error ended it" if answer.partial else listed(mine)
+    how = f"agrees: {seen}, {answer}" if same else str(answer)
     yield _verdict(model, f"{oracle} finds the same faults", Outcome.HOLDS if same else Outcome.VIOLATED, how, detail)
 
 

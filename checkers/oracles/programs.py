@@ -169,7 +169,7 @@ def rumur(text: str, directory: Path, *, states: int = 0, optimise: str = "-O1",
     if not again or answer.states is not None:
         return answer
     second = rumur_once(again, directory, optimise)
-    return attrs.evolve(second, faults=answer.faults, partial=bool(answer.faults), seconds=answer.seconds + second.seconds)
+    return attrs.evolve(second, faults=answer.faults, partial=True, seconds=answer.seconds + second.seconds)
 
 
 def rumur_once(text: str, directory: Path, optimise: str) -> Answer:
@@ -203,6 +203,48 @@ def rumur_answer(said: str, options: str, seconds: float) -> Answer:
     )  # fmt: skip
 
 
-RUN: Mapping[str, Callable[..., Answer]] = {"spin": spin, "rumur": rumur}
+# ── TLC ──
+
+
+def tlc(text: str, directory: Path, *, states: int = 0, optimise: str = "", again: str = "", workers: int = 1) -> Answer:
+    """Check a TLA+ module that its configuration follows. An error ends the search; then ``again`` is checked, in which nothing is one."""
+    answer = tlc_once(text, directory, workers)
+    if not again or answer.states is not None:
+        return answer
+    second = tlc_once(again, directory, workers)
+    return attrs.evolve(second, faults=answer.faults, partial=True, seconds=answer.seconds + second.seconds)
+
+
+def tlc_once(text: str, directory: Path, workers: int) -> Answer:
+    """Run and read."""
+    from turnproof.checkers.oracles.tla import CONFIGURATION
+
+    module, _, configuration = text.partition(CONFIGURATION)
+    (directory / "model.tla").write_text(module)
+    (directory / "model.cfg").write_text(configuration)
+    options = ["-deadlock", "-workers", str(workers)]
+    command = ["java", "-XX:+UseParallelGC", "-Xss64m", "-cp", str(jar()), "tlc2.TLC", *options, "-nowarning", "-metadir", "states", "model"]
+    began = time.perf_counter()
+    said = call(command, directory)
+    return tlc_answer(said, " ".join(options), time.perf_counter() - began)
+
+
+def tlc_answer(said: str, options: str, seconds: float) -> Answer:
+    """What TLC printed. Raises :class:`Failed` if that is no result."""
+    found = re.findall(r"(\d+) distinct states found, (\d+) states left on queue", said)
+    broken = {int(n) for n in re.findall(r"Invariant Property(\d+) is violated", said)}
+    faults = {name for name in re.findall(r'fault = "(\w+)"', said)} if "Invariant NoFault is violated" in said else set()
+    errors = [line for line in re.findall(r"^Error: (.*)$", said, re.M) if not line.startswith("The behavior up to")]
+    if not found or (errors and not broken and not faults):
+        raise Failed(f"TLC: {errors[0] if errors else one_line(said)}")
+    whole = not errors and found[-1][1] == "0"
+    return Answer(
+        program=version("tlc"), options=options, states=int(found[-1][0]) if whole else None,
+        reported=frozenset(broken | {int(n) for n in re.findall(r'^"met (\d+)"', said, re.M)}),
+        faults=frozenset(f for f in Fault if f.name in faults), why=errors[0] if errors else "", seconds=seconds,
+    )  # fmt: skip
+
+
+RUN: Mapping[str, Callable[..., Answer]] = {"spin": spin, "rumur": rumur, "tlc": tlc}
 
 __all__ = ["RUN", "SECONDS", "TOOLS", "Answer", "Failed", "Tool", "call", "jar", "spin", "version"]
