@@ -113,7 +113,7 @@ class CompiledWalk:
         try:
             with ThreadPoolExecutor(self.threads) as pool:
                 while walk.complete and self._level(pool, limits, began, progress):
-                    pass
+                    self._end_if(limits.enough({self.questions[n].key for n in self.found}))
         except KeyboardInterrupt:
             walk.complete, walk.why = False, "an interrupt"
         except Full:
@@ -122,6 +122,10 @@ class CompiledWalk:
             self._ask_the_rest()
         self._finish(time.monotonic() - began)
         return walk
+
+    def _end_if(self, why: str) -> None:
+        if why and self.walk.complete:
+            self.walk.complete, self.walk.why = False, why
 
     def _ask_the_rest(self) -> None:
         """What was reached and not expanded is covered as far as states go."""

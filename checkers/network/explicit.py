@@ -13,7 +13,8 @@ import attrs
 from turnproof.checkers.network.plain import PlainWalk
 from turnproof.checkers.network.play import keeps
 from turnproof.checkers.network.questions import ANTECEDENT, BROKEN, REACHED, antecedents, questions
-from turnproof.checkers.network.run import Fault, Runner
+from turnproof.checkers.network.run import Fault, Occurrence, Runner
+from turnproof.checkers.network.sequence import sequence
 from turnproof.checkers.network.story import code, tell
 from turnproof.checkers.network.triggers import Trigger, triggers
 from turnproof.checkers.network.vacuity import unused
@@ -73,9 +74,12 @@ def explore(
     limit: int | None = None,
     seconds: float | None = None,
     memory: int | None = None,
+    until_broken: bool = False,
     progress: Progress | None = None,
 ) -> NetworkGraph:
     """Walk every reachable state of ``spec.system``, or of ``system`` instead (a variant).
+
+    ``until_broken``: end once each property is broken, if none is a promise about the future; a shorter way cannot be found then.
 
     ``off`` names switches to turn off. ``engine`` is ``compiled``, ``plain`` (slow, needs nothing but Python), or ``auto``: compiled
     where numba is installed. A walk that ``limit`` (states), ``seconds``, ``memory`` (bytes) or Ctrl-C ends is not complete, and
@@ -90,8 +94,14 @@ def explore(
     runner = Runner(chosen, counter=spec.counter)
     every = triggers(chosen, tokens=spec.tokens, counter=spec.counter, off=off)
     walker = walker_of(engine, runner, every, questions(asked), threads)
-    walk = walker.run(Limits(states=limit, seconds=seconds, memory=memory), SILENT if progress is None else progress)
+    answered = frozenset((BROKEN, p.name, 0) for p in asked) if until_broken and all(map(_found_walking, asked)) else frozenset()
+    limits = Limits(states=limit, seconds=seconds, memory=memory, answered=answered)
+    walk = walker.run(limits, SILENT if progress is None else progress)
     return NetworkGraph(spec, chosen, asked, frozenset(off), runner, every, walk, walker)
+
+
+def _found_walking(prop: Property) -> bool:
+    return isinstance(prop, Always | Step | NoDeadlock)
 
 
 def walker_of(
@@ -168,9 +178,9 @@ def _judged(graph: NetworkGraph, prop: Property) -> tuple[Outcome, str, Story | 
         if not graph.walk.complete:
             return Outcome.UNDETERMINED, f"not reached so far; {cut_short(graph)}", None
         return Outcome.VIOLATED, "never reached: no run of the system comes there", None
-    story = violation(graph, prop)
-    if story is not None:
-        return Outcome.VIOLATED, f"broken in {steps(story.length)}", story
+    found = violation(graph, prop)
+    if found is not None:
+        return Outcome.VIOLATED, f"broken in {steps(found.story.length)}", found.story
     if isinstance(prop, Always | Step | NoDeadlock):
         vacuous = _vacuous(graph, prop)
         return (Outcome.VIOLATED, vacuous, None) if vacuous and graph.walk.complete else (Outcome.HOLDS, "", None)
@@ -197,7 +207,21 @@ def _vacuous(graph: NetworkGraph, prop: Always | Step | NoDeadlock) -> str:
     return "; ".join(f"vacuous: the antecedent `{show(a)}` is never reached" for a in never)
 
 
-def violation(graph: NetworkGraph, prop: Property) -> Story | None:
+@attrs.frozen(eq=False)
+class Counterexample:
+    """A shortest run that breaks a property, as it was performed through ``machine.step``."""
+
+    steps: tuple[Occurrence, ...]
+    loop_from: int
+    """Number of the first step that is repeated for ever; one more than there are: nothing happens any more; 0: the run is finite."""
+    story: Story
+
+    def diagram(self, graph: NetworkGraph) -> str:
+        """As a Mermaid sequence diagram, one column a part."""
+        return sequence(graph.runner, list(self.steps), self.story.broken, loop_from=self.loop_from)
+
+
+def violation(graph: NetworkGraph, prop: Property) -> Counterexample | None:
     """The shortest counterexample, replayed through ``machine.step``; None if there is none."""
     if isinstance(prop, LeadsTo | EventuallyAlways):
         return _lasso(graph, prop) if graph.walk.complete else None
@@ -214,7 +238,7 @@ def judgement(graph: NetworkGraph, prop: LeadsTo | EventuallyAlways) -> Judgemen
     return graph.judged[prop.name]
 
 
-def _lasso(graph: NetworkGraph, prop: LeadsTo | EventuallyAlways) -> Story | None:
+def _lasso(graph: NetworkGraph, prop: LeadsTo | EventuallyAlways) -> Counterexample | None:
     lasso = judgement(graph, prop).lasso
     if lasso is None:
         return None
@@ -222,7 +246,7 @@ def _lasso(graph: NetworkGraph, prop: LeadsTo | EventuallyAlways) -> Story | Non
     return _told(graph, prop, trace, len(lasso.prefix) + 1)
 
 
-def _told(graph: NetworkGraph, prop: Property, trace: Trace, loop_from: int) -> Story:
+def _told(graph: NetworkGraph, prop: Property, trace: Trace, loop_from: int) -> Counterexample:
     performed = replay(graph.runner, trace)
     worlds = [graph.runner.initial(), *(step.after for step in performed)]
     if keeps(graph.runner, prop, graph.triggers, worlds, performed, loop_from):
@@ -230,7 +254,9 @@ def _told(graph: NetworkGraph, prop: Property, trace: Trace, loop_from: int) -> 
     if 0 < loop_from <= len(performed) and worlds[loop_from - 1] != worlds[-1]:
         raise RuntimeError(f"internal error: the loop of a counterexample to {prop.name!r} does not close when it is replayed")
     more = f", loop_from={loop_from}" if loop_from else ""
-    return tell(graph.runner, graph.spec, performed, sentence(prop), f"assert run.keeps({prop.name!r}{more})", loop_from=loop_from)
+    claim = f"assert run.keeps({prop.name!r}{more})"
+    story = tell(graph.runner, graph.spec, performed, sentence(prop), claim, loop_from=loop_from)
+    return Counterexample(tuple(performed), loop_from, story)
 
 
 def sentence(prop: Property) -> str:
@@ -277,9 +303,10 @@ def check_variants(spec: SystemSpec, *, progress: Progress | None = None, limit:
 def _check_variant(spec: SystemSpec, variant: SystemVariant, limit: int | None, progress: Progress) -> Iterator[Verdict]:
     asked = spec.properties if variant.properties is None else variant.properties
     wanted = tuple(p for p in asked if p.name in variant.violates)
-    graph = explore(spec, system=variant.system, properties=wanted, limit=limit, progress=progress)
+    graph = explore(spec, system=variant.system, properties=wanted, limit=limit, until_broken=True, progress=progress)
     for prop in wanted:
-        length, story = variant.violates[prop.name], violation(graph, prop)
+        length, found = variant.violates[prop.name], violation(graph, prop)
+        story = None if found is None else found.story
         outcome = Outcome.VIOLATED
         if story is None:
             if not graph.walk.complete:
@@ -301,4 +328,4 @@ def _check_variant(spec: SystemSpec, variant: SystemVariant, limit: int | None, 
         )
 
 
-__all__ = ["NetworkGraph", "check", "check_variants", "explore", "judge_property", "violation"]
+__all__ = ["Counterexample", "NetworkGraph", "check", "check_variants", "explore", "judge_property", "violation"]

@@ -53,6 +53,8 @@ class PlainWalk:
                 expanded = end
                 if len(self.worlds) > end:
                     walk.levels.append(len(self.worlds) - end)
+                if walk.complete and limits.enough(walk.hits):
+                    walk.complete, walk.why = False, limits.enough(walk.hits)
         except KeyboardInterrupt:
             walk.complete, walk.why = False, "an interrupt"
         walk.states, walk.seconds = len(self.worlds), time.monotonic() - began

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 
 import attrs
@@ -75,6 +75,12 @@ class Limits:
     seconds: float | None = None
     memory: int | None = None
     """Bytes for the states and their index."""
+    answered: frozenset[Key] = frozenset()
+    """End as soon as all of these questions are answered, if there are any; breadth first, an answer is the shortest one."""
+
+    def enough(self, hits: Iterable[Key]) -> str:
+        """Why the walk may end at the end of a level; empty if it may not."""
+        return "nothing more was asked" if self.answered and self.answered.issubset(hits) else ""
 
     def reached(self, states: int, seconds: float) -> str:
         """Which limit is reached, in words; empty if none is."""
