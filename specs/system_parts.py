@@ -87,7 +87,7 @@ class Switch:
 
 @attrs.frozen
 class Budget:
-    """At most ``limit`` times in a run, together, for everything that shares this budget."""
+    """At most ``limit`` times in a run, together, for everything that shares this budget. An event that is ignored or refused counts."""
 
     name: str
     limit: int

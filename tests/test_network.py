@@ -30,7 +30,7 @@ from systems import (
     service,
 )
 
-from turnproof.checkers.network.explicit import check, check_variants, explore
+from turnproof.checkers.network.explicit import check, check_variants, explore, violation
 from turnproof.checkers.network.play import Play
 from turnproof.checkers.network.run import Broken
 from turnproof.checkers.story import render_mermaid, render_pytest, render_text
@@ -142,6 +142,27 @@ def test_a_story_tells_who_did_what_and_what_it_set_off() -> None:
     assert (expired.actor, expired.event) == ("timer reply", "caller <- ReplyTimedOut")
     assert (late.actor, late.answer) == ("channel replies", "ignored: a late or second reply")
     assert late.code == '"replies", ReplyArrived(number=1)'
+
+
+def test_a_sequence_diagram_has_a_column_for_each_part() -> None:
+    spec = about(BROKEN[2][0])
+    found = violation(graph := explore(spec), spec.properties[0])
+    assert found is not None
+    lines = found.diagram(graph).splitlines()
+    assert lines[:5] == ["sequenceDiagram", *(f"    participant {name}" for name in ("outside", "caller", "service", "ground"))]
+    assert "    outside->>caller: 1. AskRequested" in lines
+    assert "    caller->>service: Asked" in lines
+    assert "    service--)caller: ReplyArrived(number=1) into replies" in lines
+    assert "    outside--xcaller: 3. ReplyArrived(number=1) [channel replies] (ignored: a late or second reply)" in lines
+    assert lines[-1] == "    Note over outside,ground: broken: no reply is late"
+    waits = about(BROKEN[7][0])
+    endless = violation(graph := explore(waits), waits.properties[0])
+    assert endless is not None
+    assert "nothing happens any more, for ever" in endless.diagram(graph)
+    lost = about(BROKEN[3][0])
+    loses = violation(graph := explore(lost), lost.properties[0])
+    assert loses is not None
+    assert "    outside-xcaller: 2. ReplyArrived(number=1) is lost in replies" in loses.diagram(graph)
 
 
 def test_a_switch_that_is_off_is_off() -> None:

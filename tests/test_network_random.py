@@ -162,7 +162,7 @@ def test_promises_about_the_future_agree_and_lassos_replay() -> None:
         expected, found = violation(plain, prop), violation(walked, prop)
         assert (found is None) == (expected is None), f"seed {seed}"
         if found is not None and expected is not None:
-            assert found.length == expected.length, f"seed {seed}"
+            assert found.story.length == expected.story.length, f"seed {seed}"
             broken += 1
         mine, theirs = judge_property(walked, prop), judge_property(plain, prop)
         assert (mine.outcome, mine.detail) == (theirs.outcome, theirs.detail)
