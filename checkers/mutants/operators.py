@@ -224,15 +224,15 @@ def _fields_of_timer(rule: TimerRule) -> set[str]:
 
 
 def _shape(row: AnyRow) -> str:
-    data = (
-        ""
-        if row.data is None
-        else ", ".join(f"{f.name}={_exact(getattr(row.data, f.name))}" for f in attrs.fields(cast(Any, type(row.data))))
-    )
     phases = ",".join(p.name for p in row.phases)
+    return f"{row.event.__name__} at {phases} when {_exact(row.when)} {outcome(row)} {row.name}"
+
+
+def outcome(row: AnyRow) -> str:
+    """What a row does where it answers; two rows of one outcome give the same answer there, reasons aside."""
+    data = "" if row.data is None else _exact(row.data)
     emitted = " ".join(_exact(item) for item in row.emit)
-    answer = f"{row.answer} {row.stay} {row.name}"
-    return f"{row.event.__name__} at {phases} when {_exact(row.when)} to {row.to} data {data} emit {emitted} {answer}"
+    return f"{row.answer}: to {row.to} data {data} emit {emitted}"
 
 
 def _exact(node: object) -> str:
@@ -251,4 +251,4 @@ def _exact(node: object) -> str:
     return f"{node.op}({', '.join(_exact(arg) for arg in node.args)})"
 
 
-__all__ = ["changed_fields", "controls", "effect_text", "fairness_mutants", "mutants"]
+__all__ = ["changed_fields", "controls", "effect_text", "fairness_mutants", "mutants", "outcome"]

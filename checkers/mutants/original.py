@@ -17,6 +17,7 @@ from turnproof.checkers.columns import Array, condition, is_array
 from turnproof.checkers.evaluation import EffectTable, Run, StepColumns
 from turnproof.checkers.graph import Block, Graph
 from turnproof.checkers.judge import Judge
+from turnproof.checkers.mutants.operators import outcome
 from turnproof.checkers.mutants.whole import Questions
 from turnproof.checkers.mutants.words import AnyRow
 from turnproof.checkers.predicates import Memory, Pasts, Predicates
@@ -40,6 +41,7 @@ class Original:
     def __init__(self, graph: Graph) -> None:
         self.graph, self.spec, self.machine = graph, graph.spec, graph.machine
         self.rows: tuple[AnyRow, ...] = (*self.machine.rows, HOLE)
+        self.outcomes = [*map(outcome, self.machine.rows), "no row"]
         self.memory = Memory(self.machine, self.spec)
         self.pasts: dict[Pasts, Pasts] = {}
         for pasts in graph.pasts:

@@ -29,11 +29,10 @@ from turnproof.checkers.mutants.original import Judged, Original, iterate
 from turnproof.checkers.mutants.words import Fate, Mutant, Result
 from turnproof.checkers.mutants.world import Fragment, LeavesDomain, NotBuilt, Table, TooLarge, World
 from turnproof.machines.kernel import Ignored, Refused, TableError, Taken
-from turnproof.specs.language import EventuallyAlways, LeadsTo, Order, Said
+from turnproof.specs.language import EventuallyAlways, LeadsTo, Order
 
 PORTIONS = (48, 768, 1 << 30)
 """How many nodes the first portions hold: most mutants are killed by the first."""
-TAKEN = list(Said).index(Said.TAKEN)
 
 
 def judge_mutant(original: Original, mutant: Mutant) -> Result:
@@ -72,8 +71,7 @@ class Trial:
         self.successor, self.effects = graph.successor[here].copy(), graph.effects[here].copy()
         before, hole = graph.row[here], graph.hole
         other = (self.row != before) | (self.row > hole)
-        said, said_before = world.said[self.row], world.said[before]
-        settled = (said == said_before) & (said != TAKEN) & ((self.row == hole) == (before == hole))
+        settled = world.outcome[self.row] == world.outcome[before]
         self.open: Array = other & ~settled & (self.row >= 0)
         """Pairs that may differ and were not stepped yet."""
         self.different = np.zeros_like(self.open)

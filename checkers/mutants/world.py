@@ -10,6 +10,7 @@ import numpy as np
 
 from turnproof.checkers.columns import Array, encode
 from turnproof.checkers.graph import Block, Graph
+from turnproof.checkers.mutants.operators import outcome
 from turnproof.checkers.mutants.original import Original
 from turnproof.checkers.mutants.words import AnyRow, Mutant
 from turnproof.checkers.predicates import Pasts
@@ -52,6 +53,9 @@ class World:
         self.rows: tuple[AnyRow, ...] = (*original.rows, *self.changed)
         self.row_number = {id(row): n for n, row in enumerate(self.rows)}
         self.said = np.array([list(Said).index(Said(row.answer)) for row in self.rows], dtype=np.int8)
+        same: dict[str, int] = {}
+        self.outcome = np.array([same.setdefault(text, len(same)) for text in (*original.outcomes, *map(outcome, self.changed))])
+        """Row -> number of what it does; rows of one number give the same answer."""
         self.block = original.blocks[self.event]
         self.first_extra = len(original.graph.states)
         self.extra: list[tuple[Any, Pasts]] = []
