@@ -5,7 +5,7 @@ BIN  := .venv/bin
 JOBS := 2
 
 .DEFAULT_GOAL := help
-.PHONY: help venv verify test check diagrams golden bench soak format lock clean
+.PHONY: help venv verify test check oracles diagrams golden bench soak format lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
@@ -26,6 +26,10 @@ check: venv ## format, lint, types, import direction, stale diagrams and golden 
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/turnproof draw --check
 	$(BIN)/turnproof golden
+
+oracles: venv ## ask SPIN, Rumur and TLC about every system, every machine and 200 random systems (minutes)
+	$(BIN)/turnproof oracle
+	$(BIN)/python -m pytest -n $(JOBS) -m soak tests/test_oracles_random.py
 
 lock: venv ## pin the newest versions that pyproject.toml allows, for every Python and platform
 	@sh .ci/lock

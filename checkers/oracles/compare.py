@@ -159,9 +159,7 @@ def _judged(model: Model, ours: Ours, oracle: str, answer: Answer, claim: Claim)
     return _verdict(model, check, Outcome.VIOLATED, str(answer), detail, requirements=claim.prop.requirements)
 
 
-def _verdict(
-    model: Model, check: str, outcome: Outcome, how: str, detail: str = "", *, requirements: tuple[str, ...] = ()
-) -> Verdict:
+def _verdict(model: Model, check: str, outcome: Outcome, how: str, detail: str = "", *, requirements: tuple[str, ...] = ()) -> Verdict:
     return Verdict(
         machine=model.system.name, check=check, engine=Engine.ORACLES, outcome=outcome, how=how, detail=detail, requirements=requirements
     )

@@ -194,9 +194,7 @@ def _size(model: Model, key: Key, above: tuple[Key, ...]) -> int:
 def build(spec: SystemSpec, system: System | None = None) -> Model:
     """The programme of ``spec.system``, or of ``system`` instead (a variant)."""
     chosen = spec.system if system is None else system
-    every = tuple(
-        t for t in triggers(chosen, tokens=spec.tokens, counter=spec.counter) if t.guard is None or fold(t.guard) is not False
-    )
+    every = tuple(t for t in triggers(chosen, tokens=spec.tokens, counter=spec.counter) if t.guard is None or fold(t.guard) is not False)
     model = Model(spec, chosen, every, {}, tuple(_claims(spec.properties)))
     builder = _Builder(model)
     waiting: list[Key] = [(t.where, type(t.event)) for t in every if t.event is not None]
@@ -320,7 +318,9 @@ class _Builder:
             else:
                 yield from self.delivered(part, wire, wire.to, effect, values, condition)
         if missed is not False:
-            yield Wrong(Fault.UNRECEIVED, f"nobody receives {part.name}.{effect.__name__}", condition=fold(conjunction([condition, missed])))
+            yield Wrong(
+                Fault.UNRECEIVED, f"nobody receives {part.name}.{effect.__name__}", condition=fold(conjunction([condition, missed]))
+            )
 
     def delivered(
         self, part: AnyPart, along: Wire | Copy, to: AnyPart | Channel, what: type, values: Mapping[str, object], condition: object

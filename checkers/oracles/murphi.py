@@ -16,25 +16,29 @@ from turnproof.checkers.network.run import Fault
 from turnproof.checkers.network.triggers import Kind, Trigger
 from turnproof.checkers.oracles.folding import fold, negation
 from turnproof.checkers.oracles.model import Action, Branch, Clear, Clock, Handler, Key, Model, Push, Put, Wrong, constant_args, params
-from turnproof.checkers.oracles.names import LEDGER, Names, bounds, state_fields
+from turnproof.checkers.oracles.names import LEDGER, Names, bounds, state_fields, words
 from turnproof.checkers.oracles.text import Layout, Notation, comment, first_matches, in_order
 from turnproof.machines.kernel import Field, PauseTimer, ResumeTimer, StartTimer, Variable
 from turnproof.machines.kernel.domain import Kind as FieldKind
 from turnproof.specs.system import Channel
 from turnproof.specs.system_words import Pending, TimerIs
 
-RESERVED = """alias array as assert assume begin boolean by case clear const cover do else elsif end enum error exists false for forall
-function if in interleaved invariant isundefined liveness multiset of procedure process program property put record return rule ruleset
-scalarset startstate startrule switch then to traceuntil true type undefine union var while endalias endenum endexists endfor endforall
-endfunction endif endprocedure endrecord endrule endruleset endstartstate endswitch endwhile queue Queue Message enqueue settle size what
-arg item place""".split()
+RESERVED = words("""
+    alias array as assert assume begin boolean by case clear const cover do else elsif end enum error exists false for forall
+    function if in interleaved invariant isundefined liveness multiset of procedure process program property put record return rule
+    ruleset scalarset startstate startrule switch then to traceuntil true type undefine union var while endalias endenum endexists
+    endfor endforall endfunction endif endprocedure endrecord endrule endruleset endstartstate endswitch endwhile queue Queue
+    Message enqueue settle size what arg item place
+""")
 
 NOTATION = Notation(
     signs={"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&", "or": "|", "add": "+", "sub": "-"},
     no="!", choose="({} ? {} : {})", latest="({0} > {1} ? {0} : {1})",
 )  # fmt: skip
 
-LAYOUT = Layout(first="  if {} then", other="  elsif {} then", last="  else", end="endif;", join=";", skip="", remark="  -- {}", ends=";", once=True)
+LAYOUT = Layout(
+    first="  if {} then", other="  elsif {} then", last="  else", end="endif;", join=";", skip="", remark="  -- {}", ends=";", once=True
+)
 
 
 class Murphi:
@@ -181,7 +185,9 @@ class Murphi:
         )
         if channel.reordered:
             later = self.after(f"{name}.item[{cap + 1} - i]", f"{name}.item[{cap} - i]")
-            swap = f"held := {name}.item[{cap} - i]; {name}.item[{cap} - i] := {name}.item[{cap + 1} - i]; {name}.item[{cap + 1} - i] := held;"
+            swap = (
+                f"held := {name}.item[{cap} - i]; {name}.item[{cap} - i] := {name}.item[{cap + 1} - i]; {name}.item[{cap + 1} - i] := held;"
+            )
             yield (
                 f"procedure {self.names.of(('sort', name), 'sort_' + name)}();\nvar held: Message;\nbegin\n  for i: 1..{cap - 1} do\n"
                 f"    if {cap + 1} - i <= {name}.size & !({later}) then {swap} endif;\n  endfor;\nend;"
@@ -297,6 +303,7 @@ class Murphi:
             yield self.channel_rule(trigger, channel, guards, first)
 
     def channel_rule(self, trigger: Trigger, channel: Channel, guards: list[str], first: list[str]) -> str:
+        """What a channel may do."""
         name, place = self.channel(channel.name), trigger.position + 1
         keys = self.model.messages(channel)
         guards = [*guards, f"{name}.size >= {place}"]

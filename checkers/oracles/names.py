@@ -17,7 +17,7 @@ LEDGER = {Ledger.OFF: 0, Ledger.RUNNING: 1, Ledger.PAUSED: 2}
 
 
 class Names:
-    """Gives every thing of a model an identifier: readable, unique, and not among ``reserved``. ``fold_case``: case does not tell apart."""
+    """Gives every thing of a model an identifier: readable, unique, and not among ``reserved``."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
         self.taken = set(reserved)
@@ -66,7 +66,7 @@ class Names:
     def message(self, key: Key) -> str:
         """The event on its way to the part."""
         name = self.of(("message", key), f"{key[1].__name__}_to_{key[0]}")
-        self.constants.setdefault(name, 1 + sum(isinstance(k, tuple) and k[0] == "message" for k in self.known) - 1)
+        self.constants.setdefault(name, sum(isinstance(k, tuple) and k[0] == "message" for k in self.known))
         return name
 
     def field(self, part: str, name: str) -> str:
@@ -76,6 +76,11 @@ class Names:
     def timer(self, part: str, timer: Enum) -> str:
         """The variable of a timer of a part."""
         return self.of(("timer", part, timer), f"{part}_timer_{timer.name.lower()}")
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text: those that a language keeps for itself, and those of the frame around a model."""
+    return frozenset(text.split())
 
 
 def bounds(field: Field, model: Model, tokens: int, *, carried: bool = False) -> tuple[int, int]:
@@ -99,4 +104,4 @@ def state_fields(model: Model) -> list[tuple[str, Field, object]]:
     ]
 
 
-__all__ = ["LEDGER", "Names", "bounds", "state_fields"]
+__all__ = ["LEDGER", "Names", "bounds", "state_fields", "words"]

@@ -62,7 +62,9 @@ class Tool:
 
     def missing(self) -> tuple[str, ...]:
         """The programs that are not installed."""
-        return tuple(p for p in self.needs if shutil.which(p) is None) + (("tla2tools.jar",) if self.name == "tlc" and jar() is None else ())
+        return tuple(p for p in self.needs if shutil.which(p) is None) + (
+            ("tla2tools.jar",) if self.name == "tlc" and jar() is None else ()
+        )
 
 
 TOOLS: Mapping[str, Tool] = {
@@ -117,7 +119,7 @@ def version(program: str) -> str:
         return f"TLC {found[1]}" if found else "TLC"
     said = call([program, "-V" if program == "spin" else "--version"], Path())
     found = re.search(r"[Vv]ersion v?([\d.]+)", said)
-    return f"{ {'spin': 'SPIN', 'rumur': 'Rumur'}[program]} {found[1] if found else ''}".strip()
+    return f"{ {'spin': 'SPIN', 'rumur': 'Rumur'}[program] } {found[1] if found else ''}".strip()
 
 
 # ── SPIN ──
@@ -125,9 +127,7 @@ def version(program: str) -> str:
 SPIN_FLAGS = ("-DSAFETY", "-DNOREDUCE")
 
 
-def spin(
-    text: str, directory: Path, *, states: int = 0, optimise: str = "-O1", again: str = "", breadth_first: bool = False
-) -> Answer:
+def spin(text: str, directory: Path, *, states: int = 0, optimise: str = "-O1", again: str = "", breadth_first: bool = False) -> Answer:
     """Search a Promela model. ``states`` is how many are expected, for the size of the tables; ``again`` is not needed."""
     (directory / "model.pml").write_text(text)
     said = call(["spin", "-o2", "-a", "model.pml"], directory)  # -o2: without dead variable elimination, which merges states
@@ -182,7 +182,9 @@ def rumur_once(text: str, directory: Path, optimise: str) -> Answer:
     said = call(command, directory)
     if not (directory / "model.c").is_file():
         raise Failed(f"rumur: {one_line(said)}")
-    compiled("model.c", "model", ("-std=c11", optimise, "-march=native", *(["-mcx16"] if platform.machine() == "x86_64" else [])), directory)
+    compiled(
+        "model.c", "model", ("-std=c11", optimise, "-march=native", *(["-mcx16"] if platform.machine() == "x86_64" else [])), directory
+    )
     began = time.perf_counter()
     said = call(["./model"], directory)
     return rumur_answer(said, " ".join(options), time.perf_counter() - began)
@@ -223,7 +225,19 @@ def tlc_once(text: str, directory: Path, workers: int) -> Answer:
     (directory / "model.tla").write_text(module)
     (directory / "model.cfg").write_text(configuration)
     options = ["-deadlock", "-workers", str(workers)]
-    command = ["java", "-XX:+UseParallelGC", "-Xss64m", "-cp", str(jar()), "tlc2.TLC", *options, "-nowarning", "-metadir", "states", "model"]
+    command = [
+        "java",
+        "-XX:+UseParallelGC",
+        "-Xss64m",
+        "-cp",
+        str(jar()),
+        "tlc2.TLC",
+        *options,
+        "-nowarning",
+        "-metadir",
+        "states",
+        "model",
+    ]
     began = time.perf_counter()
     said = call(command, directory)
     return tlc_answer(said, " ".join(options), time.perf_counter() - began)
@@ -233,9 +247,9 @@ def tlc_answer(said: str, options: str, seconds: float) -> Answer:
     """What TLC printed. Raises :class:`Failed` if that is no result."""
     found = re.findall(r"(\d+) distinct states found, (\d+) states left on queue", said)
     broken = {int(n) for n in re.findall(r"Invariant Property(\d+) is violated", said)}
-    faults = {name for name in re.findall(r'fault = "(\w+)"', said)} if "Invariant NoFault is violated" in said else set()
+    faults = set(re.findall(r'fault = "(\w+)"', said)) if "Invariant NoFault is violated" in said else set()
     errors = [line for line in re.findall(r"^Error: (.*)$", said, re.M) if not line.startswith("The behavior up to")]
-    if not found or (errors and not broken and not faults):
+    if (errors and not broken and not faults) or not (errors or found):
         raise Failed(f"TLC: {errors[0] if errors else one_line(said)}")
     whole = not errors and found[-1][1] == "0"
     return Answer(

@@ -13,6 +13,7 @@ from typing import cast
 
 from turnproof.checkers.network.run import Fault
 from turnproof.checkers.network.triggers import Kind, Trigger
+from turnproof.checkers.oracles.folding import fold
 from turnproof.checkers.oracles.model import (
     Action,
     Branch,
@@ -28,18 +29,21 @@ from turnproof.checkers.oracles.model import (
     content,
     params,
 )
-from turnproof.checkers.oracles.names import LEDGER, Names, bounds, state_fields
+from turnproof.checkers.oracles.names import LEDGER, Names, bounds, state_fields, words
 from turnproof.checkers.oracles.text import Layout, Notation, comment, first_matches, in_order
 from turnproof.machines.kernel import Field, PauseTimer, ResumeTimer, StartTimer, Variable, show
 from turnproof.machines.kernel.domain import Kind as FieldKind
 from turnproof.specs.system import Channel
 from turnproof.specs.system_words import Pending, TimerIs
 
-RESERVED = """active assert atomic bit bool break byte c_code c_decl c_expr c_state c_track chan d_step D_proctype do else empty enabled end
-eval false fi for full get_priority goto hidden if in init inline int len local ltl mtype nempty never nfull notrace np_ nr_pr od of
-pc_value pid printf priority proctype provided return run select set_priority short show skip timeout trace true typedef unless unsigned
-xr xs finish fail why what arg head tail wrong undo save put settle report reported property system _ _last _pid _nr_pr STDIN define auto case char const
-continue default double enum extern float long register signed sizeof static struct switch union void volatile while now held""".split()
+RESERVED = words("""
+    active assert atomic bit bool break byte c_code c_decl c_expr c_state c_track chan d_step D_proctype do else empty enabled end
+    eval false fi for full get_priority goto hidden if in init inline int len local ltl mtype nempty never nfull notrace np_ nr_pr
+    od of pc_value pid printf priority proctype provided return run select set_priority short show skip timeout trace true typedef
+    unless unsigned xr xs finish fail why what arg head tail wrong undo save put settle report reported property system _ _last _pid
+    _nr_pr STDIN define auto case char const continue default double enum extern float long register signed sizeof static struct
+    switch union void volatile while now held
+""")
 
 
 NOTATION = Notation(
@@ -111,8 +115,9 @@ class Promela:
 
     def state(self) -> Iterator[str]:
         """The variables that make up the state."""
-        for part, field, value in state_fields(self.model):
-            yield f"{self.type_of(field)[0]} {self.names.field(part, field.name)}{self.type_of(field)[1]} = {self.text(value)};"
+        for owner, field, value in state_fields(self.model):
+            before, after = self.type_of(field)
+            yield f"{before} {self.names.field(owner, field.name)}{after} = {self.text(value)};"
         for part in self.model.system.everyone:
             for rule in part.machine.timers:
                 yield f"unsigned {self.names.timer(part.name, rule.timer)} : 2;  /* 0 off, 1 running, 2 paused */"
@@ -211,6 +216,7 @@ class Promela:
         return self.wrong(cast(Wrong, action).fault)
 
     def push(self, action: Push) -> str:
+        """Into a channel, if it has room."""
         name = self.names.of(("channel", action.channel.name), action.channel.name)
         args = [self.text(arg) for arg in action.args]
         message = ", ".join([self.names.message(action.key), *args, *["0"] * (self.arity(action.channel) - len(args))])
@@ -218,10 +224,12 @@ class Promela:
         return f"if :: len({name}) < {action.channel.capacity} -> {send} :: else -> {self.wrong(Fault.OVERFLOW)} fi"
 
     def clear(self, channel: Channel) -> str:
+        """Everything under way is lost."""
         name = self.names.of(("channel", channel.name), channel.name)
         return f"do :: len({name}) > 0 -> {name}?{', '.join(['_'] * (1 + self.arity(channel)))} :: else -> break od"
 
     def clock(self, action: Clock) -> str:
+        """A timer starts, stops, is held or goes on."""
         name = self.names.timer(action.part, action.timer)
         if action.kind is PauseTimer:
             return f"{name} = ({name} == 1 -> 2 : {name})"
@@ -293,11 +301,11 @@ class Promela:
         yield from self.channel_options(trigger, channel, guards, first)
 
     def guard(self, trigger: Trigger) -> str:
-        from turnproof.checkers.oracles.folding import fold
-
+        """The condition of a way to begin a step."""
         return self.text(fold(trigger.guard))
 
     def channel_options(self, trigger: Trigger, channel: Channel, guards: list[str], first: list[str]) -> Iterator[str]:
+        """What a channel may do."""
         name, keys = self.names.of(("channel", channel.name), channel.name), self.model.messages(channel)
         if not keys:
             return
@@ -317,9 +325,7 @@ class Promela:
                 message = [self.names.message(key), *(self.names.constant(v, "true", "false") for v in values)]
                 pattern = ", ".join([*message, *["0"] * (1 + self.arity(channel) - len(message))])
                 call = [f"{self.names.handler(key)}({', '.join(message[1:])})"] if trigger.kind is Kind.DELIVER else []
-                yield self.option(
-                    trigger, [*guards, f"{name}??[{pattern}]"], [*first, f"{name}??{pattern}", *call], [key] if call else []
-                )
+                yield self.option(trigger, [*guards, f"{name}??[{pattern}]"], [*first, f"{name}??{pattern}", *call], [key] if call else [])
 
     def option(self, trigger: Trigger, guards: list[str], statements: list[str], keys: Iterable[Key]) -> str:
         """One option of the loop."""
@@ -347,13 +353,15 @@ class Promela:
         for claim in self.model.claims:
             if self.breadth_first and claim.reach:
                 continue
-            said = f"reached: {claim.prop.name}" if claim.reach else f"broken: {claim.prop.name}"
-            once, note = ("", "") if self.breadth_first else (f"!reported[{claim.number}] && ", f"reported[{claim.number}] = 1; ")
-            what = show(claim.formula)
-            yield f"  :: d_step {{ /* {comment(said)}: {comment(what)} */\n    {once}({self.text(claim.formula)}) -> {note}report({claim.number}) }}"
+            said = comment(f"{'reached' if claim.reach else 'broken'}: {claim.prop.name}: {show(claim.formula)}")
+            guard, note = f"({self.text(claim.formula)})", ""
+            if not self.breadth_first:
+                guard, note = f"!reported[{claim.number}] && {guard}", f"reported[{claim.number}] = 1; "
+            yield f"  :: d_step {{ /* {said} */\n    {guard} -> {note}report({claim.number}) }}"
 
 
-LAYOUT = Layout(first="  if\n  :: {} ->", other="  :: else -> if\n  :: {} ->", last="  :: else ->", end="fi", join=";", skip="skip", remark="/* {} */")
+LAYOUT = Layout(first="  if\n  :: {} ->", other="  :: else -> if\n  :: {} ->", last="  :: else ->", end="fi", join=";", skip="skip",
+                remark="/* {} */")  # fmt: skip
 
 
 __all__ = ["CUT", "FAULTS", "Promela"]

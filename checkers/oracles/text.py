@@ -23,9 +23,7 @@ class Notation:
     """Condition, then, otherwise."""
     latest: str
 
-    def write(
-        self, node: object, variable: Callable[[Variable], str], constant: Callable[[object], str], *, under: str = ""
-    ) -> str:
+    def write(self, node: object, variable: Callable[[Variable], str], constant: Callable[[object], str], *, under: str = "") -> str:
         """The formula as text; brackets only where they are needed under an operator ``under``."""
         if not isinstance(node, Formula):
             return constant(node)
@@ -101,11 +99,9 @@ def _body(statements: Iterable[str], layout: Layout) -> str:
     return "    " + f"{layout.join}\n    ".join(body) + layout.ends if body else ""
 
 
-def in_order(
-    updates: Iterable[tuple[str, object]], state: type
-) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
+def in_order(updates: Iterable[tuple[str, object]], state: type) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
     """The assignments in an order in which none reads what was assigned before, and those that must be held back in a variable."""
-    left = {name: node for name, node in updates}
+    left = dict(updates)
     reads = {name: {v.name for v in variables(node) if v.owner is state and not v.scope} - {name} for name, node in left.items()}
     done: list[tuple[str, object]] = []
     while left:

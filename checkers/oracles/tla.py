@@ -16,18 +16,20 @@ from turnproof.checkers.network.run import Fault
 from turnproof.checkers.network.triggers import Kind, Trigger
 from turnproof.checkers.oracles.folding import fold, negation
 from turnproof.checkers.oracles.model import Action, Branch, Clear, Clock, Handler, Key, Model, Push, Put, Wrong, constant_args, params
-from turnproof.checkers.oracles.names import LEDGER, Names
+from turnproof.checkers.oracles.names import Names, words
 from turnproof.checkers.oracles.text import Layout, Notation, comment, first_matches
 from turnproof.machines.kernel import PauseTimer, ResumeTimer, StartTimer, Variable, fields_of
 from turnproof.machines.kernel.domain import Kind as FieldKind
 from turnproof.specs.system import Channel
 from turnproof.specs.system_words import Pending, TimerIs
 
-RESERVED = """ASSUME ASSUMPTION AXIOM BY CASE CHOOSE CONSTANT CONSTANTS CONSTRAINT DEF DEFINE DOMAIN ELSE ENABLED EXCEPT EXTENDS HAVE HIDE IF
-IN INIT INSTANCE LAMBDA LEMMA LET LOCAL MODULE NEW OBVIOUS OMITTED OTHER PICK PROOF PROPOSITION PROVE QED RECURSIVE SF_ STATE SUBSET
-SUFFICES TAKE TEMPORAL THEN THEOREM UNCHANGED UNION USE VARIABLE VARIABLES WF_ WITH WITNESS Init Next World Becomes Settle Handle NoFault
-Append Head Tail Len SubSeq Seq BOOLEAN Nat Int TRUE FALSE PrintT TLCGet TLCSet Counted Fault w m queue wrong fault Without Sorted Remove
-Timers Left""".split()
+RESERVED = words("""
+    ASSUME ASSUMPTION AXIOM BY CASE CHOOSE CONSTANT CONSTANTS CONSTRAINT DEF DEFINE DOMAIN ELSE ENABLED EXCEPT EXTENDS HAVE HIDE IF
+    IN INIT INSTANCE LAMBDA LEMMA LET LOCAL MODULE NEW OBVIOUS OMITTED OTHER PICK PROOF PROPOSITION PROVE QED RECURSIVE SF_ STATE
+    SUBSET SUFFICES TAKE TEMPORAL THEN THEOREM UNCHANGED UNION USE VARIABLE VARIABLES WF_ WITH WITNESS Init Next World Becomes
+    Settle Handle NoFault Append Head Tail Len SubSeq Seq BOOLEAN Nat Int TRUE FALSE PrintT TLCGet TLCSet Counted Fault w m queue
+    wrong fault Without Sorted Remove Timers Left
+""")
 
 NOTATION = Notation(
     signs={"eq": "=", "ne": "#", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "/\\", "or": "\\/", "add": "+", "sub": "-"},
@@ -119,7 +121,8 @@ class Tla:
         world = ", ".join([*(f"{v} |-> {v}" for v in self.variables), "queue |-> <<>>", 'wrong |-> ""'])
         becomes = [f"/\\ {v}' = now.{v}" for v in self.variables]
         if self.strict:
-            becomes = ['/\\ now.wrong # "CUT"', *(f"/\\ {v}' = (IF now.wrong = \"\" THEN now.{v} ELSE {v})" for v in self.variables), "/\\ fault' = now.wrong"]
+            stays = (f'/\\ {v}\' = (IF now.wrong = "" THEN now.{v} ELSE {v})' for v in self.variables)
+            becomes = ['/\\ now.wrong # "CUT"', *stays, "/\\ fault' = now.wrong"]
         else:
             becomes = ['/\\ now.wrong = ""', *becomes]
         init = [f"/\\ {v} = {value}" for v, value in self.variables.items()] + (['/\\ fault = ""'] if self.strict else [])
@@ -193,7 +196,10 @@ class Tla:
             empty = "EmptyBag" if action.channel.reordered else "<<>>"
             return f"[@@ EXCEPT !.{self.names.of(('channel', action.channel.name), action.channel.name)} = {empty}]"
         if isinstance(action, Clock):
-            kinds = {PauseTimer: 'IF @ = "running" THEN "paused" ELSE @', ResumeTimer: 'IF @ = "paused" THEN "running" ELSE @'}
+            kinds: dict[type, str] = {
+                PauseTimer: 'IF @ = "running" THEN "paused" ELSE @',
+                ResumeTimer: 'IF @ = "paused" THEN "running" ELSE @',
+            }
             plain = '"running"' if action.kind is StartTimer else '"off"'
             return f"[@@ EXCEPT !.{self.names.timer(action.part, action.timer)} = {kinds.get(action.kind, plain)}]"
         return self.failed(cast(Wrong, action).fault)
@@ -236,6 +242,7 @@ class Tla:
             yield self.channel_action(trigger, channel, guards, first)
 
     def channel_action(self, trigger: Trigger, channel: Channel, guards: list[str], first: list[str]) -> tuple[str, str]:
+        """What a channel may do."""
         name, bag = self.names.of(("channel", channel.name), channel.name), channel.reordered
         guards = [*guards, f"{self.length(channel, '')} > 0"]
         if trigger.kind is Kind.DROP:
@@ -252,7 +259,9 @@ class Tla:
         """One action."""
         name = self.names.of(trigger, str(trigger).replace(" <- ", "_"))
         lines = [f"  /\\ {g}" if " \\/ " not in g else f"  /\\ ({g})" for g in guards]
-        return name, "\n".join([f"  \\* {comment(str(trigger))}", *lines, f"  /\\ {some} Becomes({becomes})".replace("  Becomes", " Becomes")])
+        return name, "\n".join(
+            [f"  \\* {comment(str(trigger))}", *lines, f"  /\\ {some} Becomes({becomes})".replace("  Becomes", " Becomes")]
+        )
 
     def claims(self) -> Iterator[str]:
         """One invariant, or one remark, for each property; ``Counted`` is a constraint that is always true and prints what it meets."""
@@ -263,9 +272,9 @@ class Tla:
                 yield f"Property{claim.number} == {self.text(fold(negation(claim.formula)))}\n"
             else:
                 yield f"Met{claim.number} == {self.text(claim.formula)}\n"
-                counted.append(
-                    f'/\\ IF Met{claim.number} /\\ TLCGet({claim.number}) = 0\n     THEN TLCSet({claim.number}, 1) /\\ PrintT("met {claim.number}") ELSE TRUE'
-                )
+                first = f"Met{claim.number} /\\ TLCGet({claim.number}) = 0"
+                tell = f'TLCSet({claim.number}, 1) /\\ PrintT("met {claim.number}")'
+                counted.append(f"/\\ IF {first}\n     THEN {tell} ELSE TRUE")
         if self.strict:
             yield 'NoFault == fault = ""\n'
         yield "\n".join(f"ASSUME TLCSet({n + 1}, 0)" for n in range(len(self.model.claims)))
@@ -274,7 +283,8 @@ class Tla:
     def configuration(self) -> str:
         """The text of ``model.cfg``."""
         invariants = [f"INVARIANT Property{c.number}" for c in self.model.claims if self.strict and not c.reach]
-        return "\n".join(["INIT Init", "NEXT Next", "CONSTRAINT Counted", *invariants, *(["INVARIANT NoFault"] if self.strict else [])]) + "\n"
+        fault = ["INVARIANT NoFault"] if self.strict else []
+        return "\n".join(["INIT Init", "NEXT Next", "CONSTRAINT Counted", *invariants, *fault]) + "\n"
 
 
 __all__ = ["CONFIGURATION", "Tla"]

@@ -7,6 +7,7 @@ import click
 from turnproof.cli.app import EPILOG, PROGRAM, SETTINGS, Root, __version__
 from turnproof.cli.look import coverage, explain, list_machines
 from turnproof.cli.mutants import mutants
+from turnproof.cli.oracle import oracle
 from turnproof.cli.play import step
 from turnproof.cli.records import recheck, replay
 from turnproof.cli.verify import verify
@@ -19,7 +20,7 @@ def root() -> None:
     """The lifecycles of an agent runtime as finite state machines: explored, proved, fuzzed, drawn, and checked against logs."""
 
 
-for command in (verify, draw, explain, step, replay, recheck, list_machines, coverage, mutants, golden):
+for command in (verify, draw, explain, step, replay, recheck, oracle, list_machines, coverage, mutants, golden):
     root.add_command(command)
 
 __all__ = ["root"]
