@@ -54,8 +54,8 @@ def layout(widths: Sequence[int]) -> Layout:
 class Arrays:
     """The arrays ``a`` and ``b`` of one system. :meth:`sync` after every ``tables.fill``, :meth:`rebuild` after formulas were compiled."""
 
-    def __init__(self, tables: Tables) -> None:
-        self.tables, self.components = tables, tables.components
+    def __init__(self, tables: Tables, asked_once: int = 0) -> None:
+        self.tables, self.components, self.asked_once = tables, tables.components, asked_once
         self.count = len(self.components)
         chance = random.Random(20240229)
         self.spread = [chance.getrandbits(61) | 1 for _ in range(self.count)]
@@ -131,6 +131,7 @@ class Arrays:
             (at.B_COUNTS, counts),
             (at.B_TOUCHED, counts),
             (at.B_ENABLED, len(self.tables.triggers)),
+            (at.B_ASKED_ONCE, self.asked_once),
             (at.B_MISSING, 3 * MISSING_ROOM),
         ):
             self.b[place], free = free, free + size

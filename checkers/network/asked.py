@@ -19,17 +19,25 @@ class Asked:
 
     def __init__(self, compiler: Compiler, questions: Sequence[Question], triggers: int, faults: int) -> None:
         self.questions, self.triggers, self.faults = len(questions), triggers, faults
+        self.free = 0
+        """Questions about steps that need nothing counted; they come first."""
         self.rows: dict[Over, list[tuple[int, int, int, list[int], list[int]]]] = {over: [] for over in Over}
         for n, question in enumerate(questions):
             positive, negative, program = compiler.literals(question.holds)
             need = compiler.needed(question.holds) if question.over is Over.STEP else 0
-            self.rows[question.over].append((2 * n, program, need, positive, negative))
+            if question.over is Over.STEP and not need:
+                self.free += 1
+                self.rows[Over.STEP].insert(0, (2 * n, program, compiler.moved(question.holds), positive, negative))
+            else:
+                self.rows[question.over].append((2 * n, program, need, positive, negative))
 
     def array(self, words: int) -> Ints:
         """Everything, once it is known how many words of clauses there are."""
         made: list[int] = [0] * at.A_ROWS
         made[at.A_TAKEN], made[at.A_FAULTS] = 2 * self.questions, 2 * self.questions + self.triggers
-        made[at.A_SHORT] = all(need for _, _, need, _, _ in self.rows[Over.STEP])
+        made[at.A_FREE] = self.free
+        for row in self.rows[Over.STEP][self.free :]:
+            made[at.A_NEEDS] |= row[2]
         for over, kind in KINDS.items():
             made[kind], made[kind + 1] = len(made), len(self.rows[over])
             for place, program, need, *sides in self.rows[over]:

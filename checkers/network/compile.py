@@ -198,6 +198,17 @@ class Compiler:
             bits |= 1 << (count % BITS)
         return bits
 
+    def moved(self, node: object) -> int:
+        """62 bits, one for each component that the formula reads after a step; all of them if it counts."""
+        read = variables(node)
+        if any(isinstance(v, STEP_WORDS) for v in read):
+            return (1 << BITS) - 1
+        bits = 0
+        for v in read:
+            if v.scope.endswith(NEXT):
+                bits |= 1 << (self.component(v.scope.removesuffix(NEXT)) % BITS)
+        return bits
+
     def _needed(self, node: object, wanted: bool) -> frozenset[int] | None:
         """Counted words of which one at least is not zero where the formula is ``wanted``; None if nothing is known."""
         if not isinstance(node, Formula):

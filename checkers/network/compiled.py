@@ -68,7 +68,7 @@ class CompiledWalk:
         self.runner, self.triggers, self.questions, self.threads = runner, triggers, questions, threads
         self.tables = Tables(runner.system, triggers, counter=runner.counter)
         self.asked = Asked(self.tables.compiler, questions, len(triggers), len(CODES))
-        self.arrays = Arrays(self.tables)
+        self.arrays = Arrays(self.tables, self.asked.free)
         self.questions_array = self.asked.array(self.arrays.words)
         self.shards = [Shard(self.arrays.layout) for _ in range(SHARDS)]
         self.places = [self._place() for _ in range(SHARDS)]

@@ -24,8 +24,9 @@ MOST_COMPONENTS, MOST_WORDS, MOST_CLAUSE_WORDS, MOST_STACK = 256, 16, 64, 128
 B_COMPONENTS, B_TRIGGERS, B_CLAUSE_WORDS, B_WORDS, B_CASCADE, B_TRIGGER_WORDS = range(6)
 B_TRIGGER, B_PROGRAM, B_CODE, B_EVERY = range(6, 10)
 """Where triggers (in a), programs (in a), instructions (in b) and the bits of all triggers (in b) begin."""
-B_QUEUE, B_LOG, B_COUNTS, B_TOUCHED, B_ENABLED, B_MISSING, B_MISSING_ROOM = range(12, 19)
-"""Where the queue, the log, the counts, the counts touched, the enabled triggers and the missing entries begin in w."""
+B_QUEUE, B_LOG, B_COUNTS, B_TOUCHED, B_ENABLED, B_ASKED_ONCE, B_MISSING, B_MISSING_ROOM = range(12, 20)
+"""Where the queue, the log, the counts, the counts touched, the enabled triggers, the notes of what was asked
+once of the state at hand, and the missing entries begin in w."""
 LOWEST = 64
 """Where the table for finding the lowest bit of a word begins in b."""
 RECORDS, RECORD = 128, 16
@@ -60,12 +61,14 @@ FREE = STACK + MOST_STACK
 # ── asked: the questions; found: their hits ──
 ASK_STATE, ASK_STEP, ASK_STUCK = 0, 2, 4
 """Where the rows of the questions about states, steps and deadlocks begin in ``asked``, and then how many there are."""
-A_TAKEN, A_FAULTS, A_SHORT, A_ROWS = 6, 7, 8, 16
+A_TAKEN, A_FAULTS, A_FREE, A_NEEDS, A_ROWS = 6, 7, 8, 9, 16
 """Where in ``found`` it is noted which triggers were taken (1: at all, 2: with a change), and which faults were found where (row,
-trigger); whether every question about steps needs something counted; where the rows begin."""
+trigger); how many questions about steps need nothing counted, which come first; what all others together need; where rows begin."""
 Q_PLACE, Q_PROGRAM, Q_NEED, Q_MASKS = range(4)
 """A row: the place of its hit in ``found`` (row and trigger; -1: none yet); the program of what the masks do not say (-1: nothing);
-counts of which one must not be zero (bits; 0: none); clause bits that must be set, one word after the other, and that must not."""
+its need; clause bits that must be set, one word after the other, and that must not. The need is counts of which one must not be zero
+(bits), or, of a question that needs nothing counted, components of which one must move: where none does, it is the same for every step
+from a state, and is asked once."""
 
 OK, MISSING, BROKEN = 0, 1, 2
 """How a step ended."""

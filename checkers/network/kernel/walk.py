@@ -7,17 +7,21 @@ import numpy as np
 from turnproof.checkers.network.kernel.jit import compiled, pointer
 from turnproof.checkers.network.kernel.places import (
     A_FAULTS,
-    A_SHORT,
+    A_FREE,
+    A_NEEDS,
     A_TAKEN,
     ASK_STATE,
     ASK_STEP,
     ASK_STUCK,
+    B_ASKED_ONCE,
     B_CLAUSE_WORDS,
     B_ENABLED,
+    B_LOG,
     B_TRIGGER,
     B_TRIGGERS,
     B_WORDS,
     BEYOND,
+    BITS,
     CUR,
     CUTS,
     E_COUNT_END,
@@ -25,6 +29,7 @@ from turnproof.checkers.network.kernel.places import (
     HOME,
     HOME_SPREAD,
     KEY,
+    LOGGED,
     MISSING,
     OK,
     Q_MASKS,
@@ -35,6 +40,7 @@ from turnproof.checkers.network.kernel.places import (
     R_SPREAD,
     R_STRIDE,
     R_TABLE,
+    R_WORD,
     RECORD,
     RECORDS,
     REDO,
@@ -94,11 +100,13 @@ def expand_row(
     a: Small, b: Ints, w: Ints, i: Number, asked: Ints, found: Ints, cache: Ints, last: Number, buffer: Ints, size: Number, filled: Ints
 ) -> bool:
     """Expand the state at hand, which is row ``i``. Whether every entry it needs is known."""
-    taken, short = asked[A_TAKEN], asked[A_SHORT] != 0 and b[B_WORDS] == 1
+    taken, free = asked[A_TAKEN], asked[A_FREE]
+    for q in range(free):
+        w[b[B_ASKED_ONCE] + q] = 0
     steps, cuts, moves, complete = 0, 0, False, True
     for e in range(enabled(a, b, w)):
         t = w[b[B_ENABLED] + e]
-        if short:
+        if free == 0:
             moved = hop(a, b, w, t, cache, last, buffer, size, filled)
             if moved >= 0:
                 steps += 1
@@ -135,7 +143,7 @@ def expand_row(
 
 @compiled
 def hop(a: Small, b: Ints, w: Ints, t: Number, cache: Ints, last: Number, buffer: Ints, size: Number, filled: Ints) -> Number:
-    """The short way for a trigger that moves one component, sends nothing and counts nothing, where a key is one word.
+    """The short way for a trigger that moves one component, sends nothing and counts nothing.
 
     Offers the successor; 1 if it is another state, 0 if it is the same, -1 if the trigger is not of this kind or its entry not known.
     Has no branch that depends on what the state is: half of those would be guessed wrongly.
@@ -148,6 +156,8 @@ def hop(a: Small, b: Ints, w: Ints, t: Number, cache: Ints, last: Number, buffer
     if a[trigger + T_BUDGET] >= 0 or entry < 0 or a[entry + E_OUT] != a[entry + E_COUNT_END]:
         return -1
     moved = np.int64(a[entry]) - local
+    if b[B_WORDS] > 1:
+        return hop_wide(b, w, record, moved, cache, last, buffer, size, filled)
     key = w[HOME] + (moved << b[record + R_SHIFT])
     mixed = (w[HOME_SPREAD] + moved * b[record + R_SPREAD]) * MIX_1
     place, d = (mixed >> 44) & last, (mixed >> 40) & (SHARDS - 1)
@@ -156,6 +166,21 @@ def hop(a: Small, b: Ints, w: Ints, t: Number, cache: Ints, last: Number, buffer
     filled[d] += np.int64(cache[place] != key) & other
     cache[place] = key
     return other
+
+
+@compiled
+def hop_wide(
+    b: Ints, w: Ints, record: Number, moved: Number, cache: Ints, last: Number, buffer: Ints, size: Number, filled: Ints
+) -> Number:
+    """The rest of :func:`hop` for keys of several words."""
+    if moved == 0:
+        return 0
+    w[KEY + b[record + R_WORD]] += moved << b[record + R_SHIFT]
+    w[SPREAD] += moved * b[record + R_SPREAD]
+    offer(b, w, cache, last, buffer, size, filled)
+    w[KEY + b[record + R_WORD]] = w[HOME + b[record + R_WORD]]
+    w[SPREAD] = w[HOME_SPREAD]
+    return 1
 
 
 @compiled
@@ -214,18 +239,38 @@ def ask_state(a: Small, b: Ints, w: Ints, i: Number, asked: Ints, kind: Number, 
 @compiled
 def ask_step(a: Small, b: Ints, w: Ints, i: Number, t: Number, asked: Ints, found: Ints) -> None:
     """Note row ``i`` and trigger ``t`` for each question that holds of this step and has no hit yet."""
-    ready, words, at = False, b[B_CLAUSE_WORDS], asked[ASK_STEP] - Q_MASKS - 2 * b[B_CLAUSE_WORDS]
-    for _ in range(asked[ASK_STEP + 1]):
-        at += Q_MASKS + 2 * words
-        place, need = asked[at + Q_PLACE], asked[at + Q_NEED]
-        if found[place] >= 0 or (need != 0 and need & w[TOUCHED_BITS] == 0) or not may_hold(w, asked, at + Q_MASKS, words):
-            continue
-        if not ready:
-            clauses_after(b, w)
-            ready = True
-        if asked[at + Q_PROGRAM] < 0 or evaluate(a, b, w, asked[at + Q_PROGRAM]):
-            found[place] = i
-            found[place + 1] = t
+    free, words = asked[A_FREE], b[B_CLAUSE_WORDS]
+    size, first = Q_MASKS + 2 * words, asked[ASK_STEP]
+    ready = False
+    if free:
+        moved = np.int64(0)
+        for n in range(w[LOGGED]):
+            moved |= np.int64(1) << (w[b[B_LOG] + 2 * n] % BITS)
+        for q in range(free):
+            once = b[B_ASKED_ONCE] + q
+            if asked[first + q * size + Q_NEED] & moved == 0:
+                if w[once]:
+                    continue
+                w[once] = 1
+            ready = ask(a, b, w, i, t, asked, first + q * size, words, found, ready)
+    if asked[A_NEEDS] & w[TOUCHED_BITS]:
+        for q in range(free, asked[ASK_STEP + 1]):
+            if asked[first + q * size + Q_NEED] & w[TOUCHED_BITS]:
+                ready = ask(a, b, w, i, t, asked, first + q * size, words, found, ready)
+
+
+@compiled
+def ask(a: Small, b: Ints, w: Ints, i: Number, t: Number, asked: Ints, at: Number, words: Number, found: Ints, ready: bool) -> bool:
+    """Put one question about a step; whether the clauses that hold after it are known by now."""
+    place = asked[at + Q_PLACE]
+    if found[place] >= 0 or not may_hold(w, asked, at + Q_MASKS, words):
+        return ready
+    if not ready:
+        clauses_after(b, w)
+    if asked[at + Q_PROGRAM] < 0 or evaluate(a, b, w, asked[at + Q_PROGRAM]):
+        found[place] = i
+        found[place + 1] = t
+    return True
 
 
 @compiled
