@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import get_args
 
 import attrs
+import numpy as np
 import pytest
 
 from turnproof.checkers.graph import explore
@@ -16,9 +17,11 @@ from turnproof.machines.turn_loop import MACHINE
 from turnproof.machines.turn_loop_events import Event, StepRecorded
 from turnproof.machines.turn_loop_judge import BACKOFF_MS
 from turnproof.machines.turn_loop_words import Content, Ending, Phase, Timer, TurnLoop, Wanted
-from turnproof.specs.language import Always, Spec, Step
+from turnproof.specs.language import Always, Spec, Step, taken
 from turnproof.specs.tool_call import SPEC as TOOL_CALL
 from turnproof.specs.turn_loop import SPEC
+from turnproof.specs.turn_loop_streams import CASES
+from turnproof.specs.turn_loop_verdicts import CASES as JUDGED
 
 
 def walk(start: TurnLoop, *, depth: int) -> list[TurnLoop]:
@@ -153,3 +156,15 @@ def test_every_promise_holds_with_other_budgets(limits: tuple[int, int, int, int
     promises = [p for p in spec.properties if isinstance(p, (Always, Step))]
     assert len(promises) > 80
     assert [p.name for p in promises if judge.violation(p, all_routes=False) is not None] == []
+
+
+def test_the_cases_of_the_second_writing_cover_every_step_and_none_twice() -> None:
+    """What is written down as cases leaves no taken step out, so no step escapes what it must record and tell."""
+    spec = attrs.evolve(SPEC, variants=(), recordings={}, counter=1)
+    evaluation = Judge(explore(spec)).evaluation
+    cases = [c for c in (*CASES, *JUDGED) if c.whole]
+    assert len({c.name for c in cases}) == len(cases) >= 90
+    times = np.stack([evaluation.steps_where(c.when & taken(), c.name) for c in cases]).sum(axis=0)
+    assert (times[evaluation.steps_where(taken(), "taken")] == 1).all()
+    empty = [c.name for c in cases if not evaluation.steps_where(c.when, c.name).any()]
+    assert empty == [f"a result that is not the last at {phase}" for phase in ("draining", "settling")], "with one call, nothing else"
