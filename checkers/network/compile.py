@@ -199,10 +199,10 @@ class Compiler:
         return bits
 
     def moved(self, node: object) -> int:
-        """62 bits, one for each component that the formula reads after a step; all of them if it counts."""
+        """62 bits, one for each component that the formula reads after a step; -1 if it counts: so may a step that moves nothing."""
         read = variables(node)
         if any(isinstance(v, STEP_WORDS) for v in read):
-            return (1 << BITS) - 1
+            return -1
         bits = 0
         for v in read:
             if v.scope.endswith(NEXT):

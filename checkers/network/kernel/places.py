@@ -68,7 +68,7 @@ Q_PLACE, Q_PROGRAM, Q_NEED, Q_MASKS = range(4)
 """A row: the place of its hit in ``found`` (row and trigger; -1: none yet); the program of what the masks do not say (-1: nothing);
 its need; clause bits that must be set, one word after the other, and that must not. The need is counts of which one must not be zero
 (bits), or, of a question that needs nothing counted, components of which one must move: where none does, it is the same for every step
-from a state, and is asked once."""
+from a state, and is asked once (-1: it counts all the same, and is asked every time)."""
 
 OK, MISSING, BROKEN = 0, 1, 2
 """How a step ended."""

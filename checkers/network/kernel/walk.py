@@ -247,8 +247,8 @@ def ask_step(a: Small, b: Ints, w: Ints, i: Number, t: Number, asked: Ints, foun
         for n in range(w[LOGGED]):
             moved |= np.int64(1) << (w[b[B_LOG] + 2 * n] % BITS)
         for q in range(free):
-            once = b[B_ASKED_ONCE] + q
-            if asked[first + q * size + Q_NEED] & moved == 0:
+            once, need = b[B_ASKED_ONCE] + q, asked[first + q * size + Q_NEED]
+            if need >= 0 and need & moved == 0:
                 if w[once]:
                     continue
                 w[once] = 1
