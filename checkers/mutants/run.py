@@ -32,7 +32,7 @@ def run(spec: Spec, *, row: str | None = None, workers: int = 2, progress: Progr
     :class:`TableError` where its table or specification is written wrongly.
     """
     said, started = SILENT if progress is None else progress, time.perf_counter()
-    changes = (*mutants(spec.machine, row), *(() if row else fairness_mutants(spec)))
+    changes = (*(() if row else fairness_mutants(spec)), *mutants(spec.machine, row))
     graph = explore(spec, progress=said)
     failing = tuple(v.check for v in check(spec, graph) if v.outcome is not Outcome.HOLDS)
     original = Original(graph)

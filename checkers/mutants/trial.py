@@ -28,7 +28,8 @@ from turnproof.checkers.mutants.complete import completed
 from turnproof.checkers.mutants.original import Judged, Original, iterate
 from turnproof.checkers.mutants.words import Fate, Mutant, Result
 from turnproof.checkers.mutants.world import Fragment, LeavesDomain, NotBuilt, Table, TooLarge, World
-from turnproof.machines.kernel import Ignored, Refused, TableError, Taken
+from turnproof.machines.kernel import Ignored, Kind, Refused, TableError, Taken, fields_of
+from turnproof.machines.kernel.domain import representative
 from turnproof.specs.language import EventuallyAlways, LeadsTo, Order
 
 PORTIONS = (48, 768, 1 << 30)
@@ -96,6 +97,8 @@ class Trial:
         changed = numbers_changed(self.original.numbers, questions.numbers(judge, self.original.states_of(done)))
         if changed:
             return Fate.REGRESSION, changed
+        if self._only_opaque():
+            return self._by_the_table()
         unsure = questions.unsure(judge)
         return (Fate.UNDETERMINED, unsure) if unsure else (Fate.SURVIVED, f"{int(self.different.sum()):,} steps differ")
 
@@ -164,6 +167,17 @@ class Trial:
             return Fate.REGRESSION, "the committed table: only opaque values differ"
         return Fate.SURVIVED, "only opaque values differ, and the committed table does not show it"
 
+    def _only_opaque(self) -> bool:
+        """Whether the steps that differ are the same but for opaque values."""
+        world, graph, start = self.world, self.original.graph, self.world.block.start
+        return all(
+            world.said[self.row[event, node]] == world.said[graph.row[start + event, node]]
+            and _clear(world.at(int(self.successor[event, node]))[0]) == _clear(world.at(int(graph.successor[start + event, node]))[0])
+            and [_clear(e) for e in world.effect_lists[self.effects[event, node]]]
+            == [_clear(e) for e in graph.effect_lists[graph.effects[start + event, node]]]
+            for event, node in iterate(self.different)
+        )
+
     def _opaque_differs(self, tried: Array) -> bool:
         """Whether some pair differs once every opaque field has a value of its own."""
         original, world = self.original, self.world
@@ -180,6 +194,12 @@ class Trial:
 def _marked(instance: Any, marks: dict[type, dict[str, object]]) -> Any:
     values = marks.get(type(instance))
     return attrs.evolve(instance, **values) if values else instance
+
+
+def _clear(instance: Any) -> Any:
+    """A state or an effect with every opaque field empty."""
+    empty = {name: representative(field.base) for name, field in fields_of(type(instance)).items() if field.kind is Kind.OPAQUE}
+    return attrs.evolve(instance, **empty) if empty else instance
 
 
 def _told(answer: object) -> object:
