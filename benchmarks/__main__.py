@@ -1,8 +1,10 @@
-"""``python -m benchmarks``: measure everything, print tables, write them to ``benchmarks/results/``."""
+"""``python -m benchmarks [step|systems]``: measure everything, or one of them; print tables, write them to ``benchmarks/results/``."""
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import platform
 import sys
 from pathlib import Path
@@ -30,11 +32,58 @@ def step_tables() -> dict[str, object]:
             "bytes_per_instance": {f"{m}: {w}": round(b) for m, w, b in memory}}  # fmt: skip
 
 
-def main() -> int:
-    """Run the benchmarks; the figures of one run stand side by side because the machine is noisy."""
-    RESULTS.mkdir(exist_ok=True)
-    data = {"python": platform.python_version(), "machine": platform.machine(), "command": "python -m benchmarks", "step": step_tables()}
+def step() -> None:
+    """What a step costs."""
+    data = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "command": "python -m benchmarks step",
+        "step": step_tables(),
+    }
     (RESULTS / "step.json").write_text(json.dumps(data, indent=2) + "\n")
+
+
+def systems(quick: bool) -> None:
+    """What a whole search costs."""
+    import attrs
+
+    from benchmarks import plots
+    from benchmarks import systems as contest
+
+    load = os.getloadavg()[0]
+    print(contest.HEADING)
+    figures, left_out = contest.measure(quick)
+    for sentence in left_out:
+        print(f"LEFT OUT: {sentence}")
+    command = f"python -m benchmarks systems{' --quick' if quick else ''}"
+    facts = {
+        "command": command, "cores": os.cpu_count(), "load_before": round(load, 2), "load_after": round(os.getloadavg()[0], 2),
+        **contest.versions(),
+    }  # fmt: skip
+    if quick:
+        return
+    data = {**facts, "left_out": left_out, "figures": [{**attrs.asdict(f), "rate": round(f.rate)} for f in figures]}
+    (RESULTS / "systems.json").write_text(json.dumps(data, indent=1) + "\n")
+    table = [contest.HEADING, *(contest.line(f) for f in figures), *(f"LEFT OUT: {sentence}" for sentence in left_out)]
+    (RESULTS / "systems.txt").write_text("\n".join([*(f"{name}: {value}" for name, value in facts.items()), "", *table]) + "\n")
+    for path in plots.draw(figures, RESULTS):
+        print(f"wrote {path.relative_to(Path.cwd())}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmarks; the figures of one run stand side by side because the machine is noisy."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure beside other programs, in one run.")
+    parser.add_argument("what", nargs="*", metavar="step|systems", help="what is measured; left out: everything")
+    parser.add_argument("--quick", action="store_true", help="small systems only, and nothing is written")
+    given = parser.parse_args(arguments)
+    for name in given.what:
+        if name not in ("step", "systems"):
+            parser.error(f"no benchmark {name!r}; there are: step, systems")
+    RESULTS.mkdir(exist_ok=True)
+    if not given.what or "step" in given.what:
+        step()
+    if not given.what or "systems" in given.what:
+        systems(given.quick)
     return 0
 
 
