@@ -112,7 +112,8 @@ PROPERTIES: tuple[Property, ...] = (
       for what, ids, when, result in (
         ("of the provider is its own to run", "R-LOOP-5", by_provider, then.phase == CallPhase.HOSTED),
         ("that waits for the finish part is held back", "R-LOOP-5", held_back & not_denied, (then.phase == HELD) & (then.ask == asks)),
-        ("that must be asked about is asked about, once", "R-LOOP-29", at_once & not_denied & asks, (then.phase == ASKED) & (count(Ask) == 1)),
+        ("that must be asked about is asked about, once", "R-LOOP-29", at_once & not_denied & asks, (then.phase == ASKED)
+                & (count(Ask) == 1)),
         ("that may run runs", "R-LOOP-5", at_once & not_denied & not_(asks), (then.phase == RUNNING) & emits(Execute)))),
     Step("one id is one call", implies(on(InputCompleted) & (now.phase != WRITING), ignored()), requirements="R-LOOP-5",
          harm="a call that comes twice runs twice"),
@@ -122,7 +123,8 @@ PROPERTIES: tuple[Property, ...] = (
     Step("a question is asked only of a call that must be", implies(emits(Ask), (then.phase == ASKED) & (count(Ask) == 1)),
          requirements="R-LOOP-29"),
     Step("an answer decides a call that is asked about, and no other", requirements="R-LOOP-29", holds=
-         implies(on(Answered) & (now.phase == ASKED), ((then.phase == RUNNING) == answered.yes) & ((then.phase == REJECTED) == not_(answered.yes))
+         implies(on(Answered) & (now.phase == ASKED), ((then.phase == RUNNING) == answered.yes)
+                 & ((then.phase == REJECTED) == not_(answered.yes))
                  & (emits(Execute) == answered.yes))
          & implies(on(Answered) & (now.phase != ASKED), ignored())),
     Step("a result ends the call that ran", requirements="R-LOOP-6", holds=

@@ -8,8 +8,8 @@ import attrs
 
 from turnproof.checkers.verdict import Outcome, Story, Verdict, exit_status
 from turnproof.machines.kernel import show
-from turnproof.specs.language import Property, Spec
-from turnproof.specs.system import AnyMachine, SystemSpec
+from turnproof.specs.language import AnyMachine, Property, Spec
+from turnproof.specs.system import SystemSpec
 
 AnySpec = Spec | SystemSpec
 """What can be verified: the specification of a machine, or of a system of machines."""
