@@ -17,7 +17,7 @@ verify: venv ## run every check of every machine: explored, proved, fuzzed, repl
 	@$(BIN)/turnproof verify
 
 test: venv ## run the test suite
-	@$(BIN)/python -m pytest -n $(JOBS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 check: venv ## format, lint, types, import direction, stale diagrams and golden numbers
 	$(BIN)/ruff format --check .
@@ -40,7 +40,7 @@ diagrams: venv ## draw diagrams/ again
 golden: venv ## write the golden numbers again, for review as a diff
 	$(BIN)/turnproof golden --update
 
-bench: venv ## measure step() beside a dict lookup, a match function and other libraries
+bench: venv ## measure steps beside other libraries, and whole searches beside SPIN, Rumur and TLC (half an hour)
 	$(BIN)/python -m benchmarks
 
 soak: venv ## long random runs, of no use in a hurry

@@ -46,18 +46,24 @@ many_calls = named("more than two calls are open", now.open_calls > 2)
 
 # ── what the environment promises ──
 
-PROMISES = (
-    Fair("the history is read", now.phase == Phase.DECIDING, on(HistoryLoaded, PreparationFailed) & taken()),
+GRACE = Fair("the grace timer fires", one_of(now.phase, Phase.SETTLING, Phase.STOPPING), on(GraceExpired) & taken())
+WORK_ENDS = (
     Fair("a request is built", now.phase == Phase.PREPARING, on(Prepared, PreparationFailed) & taken()),
-    Fair("a stream ends", now.phase == Phase.STREAMING, on(StreamEnded, StreamBroke, OutputCaptured) & taken()),
     Fair("calls end", now.phase == Phase.DRAINING, on(CallEnded) & taken()),
     Fair("a step is written down", now.phase == Phase.JUDGING, on(StepRecorded) & taken()),
     Fair("a compaction ends", now.phase == Phase.COMPACTING, on(CompactionEnded) & taken()),
     Fair("a child ends", now.phase == Phase.SUBTASK, on(SubtaskEnded) & taken()),
-    Fair("the grace timer fires", one_of(now.phase, Phase.SETTLING, Phase.STOPPING), on(GraceExpired) & taken()),
     Fair("the retry timer fires", now.phase == Phase.RETRY_WAIT, on(RetryDue) & taken()),
     Fair("the resample timer fires", now.phase == Phase.RESAMPLE_WAIT, on(ResampleDue) & taken()),
     Fair("the continue timer fires", now.phase == Phase.CONTINUE_WAIT, on(ContinueDue) & taken()),
+    GRACE,
+)
+"""What the loop asks for comes to an end, once the model was asked."""
+
+PROMISES = (
+    Fair("the history is read", now.phase == Phase.DECIDING, on(HistoryLoaded, PreparationFailed) & taken()),
+    Fair("a stream ends", now.phase == Phase.STREAMING, on(StreamEnded, StreamBroke, OutputCaptured) & taken()),
+    *WORK_ENDS,
 )
 """Whatever the loop asks for comes to an end, some way or other."""
 
@@ -71,4 +77,4 @@ PATIENCE = (
     Fair("a user does not speak into every compaction of an answer", (now.phase == Phase.DECIDING) & now.answered & (now.compactions > 0),
          on(HistoryLoaded) & taken() & now.answered & (now.compactions > 0) & not_(now.prompted) & (loaded.task == Task.NONE), strong=True),
 )  # fmt: skip
-"""What a run without a limit of steps needs besides."""
+"""What a run without a limit of steps needs besides; it implies that the history is read and that streams end."""

@@ -66,7 +66,7 @@ from turnproof.machines.turn_loop_words import (
     TurnLoop,
 )
 from turnproof.specs.language import Always, Fair, LeadsTo, Property, Sometimes, Step, after, count, emits, never, on, refused, taken
-from turnproof.specs.turn_loop_promises import PATIENCE, PROMISES, many_calls, resting, running
+from turnproof.specs.turn_loop_promises import GRACE, PATIENCE, PROMISES, WORK_ENDS, many_calls, resting, running
 
 then = after(TurnLoop)
 over = one_of(then.phase, *TERMINAL)
@@ -162,7 +162,7 @@ CANCEL_PROPERTIES: tuple[Property, ...] = (
          implies(on(Cancelled), then.automation_off) & implies(now.automation_off & not_(then.automation_off), on(UserPrompted)
                  & (prompt.source != Source.HARNESS))),
     LeadsTo("a run that is being stopped is over soon", now.phase == Phase.STOPPING, now.phase != Phase.STOPPING, requirements="R-LOOP-10",
-            fairness=PROMISES),
+            fairness=(GRACE,)),
     Sometimes("a cancel lands in a wait for a retry", on(Cancelled) & (now.phase == Phase.RETRY_WAIT) & (then.phase == Phase.ABORTED),
               requirements="R-LOOP-10"),
     Step("what answers another piece of work changes nothing", implies(stale(), not_(taken())), requirements=("R-LOOP-11", "R-LOOP-32"),
@@ -238,9 +238,9 @@ WORK_PROPERTIES: tuple[Property, ...] = (
          requirements="R-LOOP-13"),
     LeadsTo("a message is read, or cancelled", now.prompted, not_(now.prompted) | many_calls, requirements="R-LOOP-13",
          harm="a message is never answered",
-            fairness=(*PROMISES, *PATIENCE, QUEUED)),
+            fairness=(*PROMISES, QUEUED)),
     LeadsTo("a run with a limit of steps ends", running & now.limited, resting | many_calls, requirements="R-LOOP-2", fairness=PROMISES,
             harm="a session shows working for ever"),
     LeadsTo("a run without a limit ends if the model and the user let it", running, resting | many_calls, requirements="R-LOOP-2",
-            fairness=(*PROMISES, *PATIENCE), harm="a session shows working for ever"),
+            fairness=(*WORK_ENDS, *PATIENCE), harm="a session shows working for ever"),
 )  # fmt: skip
