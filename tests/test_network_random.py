@@ -24,7 +24,7 @@ from turnproof.checkers.network.walk import Limits, Over, Question, Walk, replay
 from turnproof.specs.language import Fair, LeadsTo
 from turnproof.specs.system import System, SystemSpec
 
-SEEDS = range(45)
+SEEDS = range(90)
 BIG = 1_500
 """States beyond which a random system is left out: the plain walk is slow."""
 
