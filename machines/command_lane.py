@@ -27,7 +27,7 @@ from typing import Annotated, get_args
 
 from attrs import evolve, frozen
 
-from turnproof.machines.kernel import Counter, Machine, Row, named, symbol
+from turnproof.machines.kernel import Counter, Duration, Machine, Row, StartTimer, StopTimer, TimerRule, named, not_, only_if, symbol
 
 # ── vocabulary ──
 
@@ -39,7 +39,16 @@ class LanePhase(Enum):
     BUSY = "busy"
 
 
+class LaneTimer(Enum):
+    """The timer of a lane."""
+
+    OWNERLESS = "ownerless"
+    """The task has been in the lane for so long that it may be forgotten, if nobody owns the session."""
+
+
 FREE, BUSY = LanePhase
+
+OWNERLESS_MS = Duration(300_000, "max(300 s, compaction limit + 15 s), the compaction limit being 180 s since openclaw/openclaw#91361")
 
 
 # ── state ──
@@ -54,6 +63,8 @@ class CommandLane:
     """Number of the last turn that came."""
     started: Annotated[int, Counter] = 0
     """Number of the last turn that was started."""
+    stale: bool = False
+    """Its task has been in the lane for 300 s."""
 
 
 # ── events: what happened ──
@@ -83,7 +94,12 @@ class LaneCleared:
     """What waits is to be rejected."""
 
 
-Event = TurnEnqueued | TaskEnded | ResetRequested | LaneCleared
+@frozen
+class OwnerlessExpired:
+    """The task has been in the lane for 300 s."""
+
+
+Event = TurnEnqueued | TaskEnded | ResetRequested | LaneCleared | OwnerlessExpired
 
 
 # ── effects: what the shell must do ──
@@ -108,7 +124,7 @@ class RejectQueued:
     """Tell every queued turn that the lane was cleared."""
 
 
-Effect = StartTurn | ForgetTask | RejectQueued
+Effect = StartTurn | ForgetTask | RejectQueued | StartTimer | StopTimer
 
 
 # ── symbols ──
@@ -117,8 +133,10 @@ now = symbol(CommandLane)
 ended, reset = symbol(TaskEnded), symbol(ResetRequested)
 
 due = named("a turn waits", now.enqueued > now.started)
-next_turn = evolve(now, started=now.started + 1)
-start = StartTurn(now.started + 1)
+next_turn = evolve(now, started=now.started + 1, stale=False)
+start = (StartTurn(now.started + 1), StartTimer(LaneTimer.OWNERLESS))
+stop = only_if(not_(now.stale), StopTimer(LaneTimer.OWNERLESS))
+forget = ForgetTask(now.started)
 
 R = Row[CommandLane, Effect]
 
@@ -126,18 +144,20 @@ R = Row[CommandLane, Effect]
 # ── rows: the first that matches wins ──
 
 ROWS: tuple[R, ...] = (
-    R(TurnEnqueued, at=FREE, to=BUSY, data=evolve(now, enqueued=now.enqueued + 1, started=now.started + 1), emit=(start,)),
+    R(TurnEnqueued, at=FREE, to=BUSY, data=evolve(now, enqueued=now.enqueued + 1, started=now.started + 1), emit=start),
     R(TurnEnqueued, data=evolve(now, enqueued=now.enqueued + 1), name="TurnEnqueued/waits"),
-    R(ended, at=BUSY, when=(ended.turn == now.started) & due, data=next_turn, emit=(start,), name="TaskEnded/next"),
-    R(ended, at=BUSY, when=ended.turn == now.started, to=FREE, name="TaskEnded/free"),
+    R(ended, at=BUSY, when=(ended.turn == now.started) & due, data=next_turn, emit=(stop, *start), name="TaskEnded/next"),
+    R(ended, at=BUSY, when=ended.turn == now.started, to=FREE, data=evolve(now, stale=False), emit=(stop,), name="TaskEnded/free"),
     R(TaskEnded, ignore="a task the lane no longer counts"),
-    R(reset, at=BUSY, when=(reset.turn == now.started) & due, data=next_turn, emit=(ForgetTask(now.started), start),
-      name="ResetRequested/next"),
-    R(reset, at=BUSY, when=reset.turn == now.started, to=FREE, emit=(ForgetTask(now.started),), name="ResetRequested/free"),
+    R(reset, at=BUSY, when=(reset.turn == now.started) & due, data=next_turn, emit=(forget, stop, *start), name="ResetRequested/next"),
+    R(reset, at=BUSY, when=reset.turn == now.started, to=FREE, data=evolve(now, stale=False), emit=(forget, stop),
+      name="ResetRequested/free"),
     R(ResetRequested, at=BUSY, refuse="a fresh task is in the lane"),
     R(ResetRequested, ignore="the lane is free"),
     R(LaneCleared, when=due, data=evolve(now, enqueued=now.started), emit=(RejectQueued(),)),
     R(LaneCleared, ignore="nothing waits"),
+    R(OwnerlessExpired, at=BUSY, when=not_(now.stale), data=evolve(now, stale=True)),
+    R(OwnerlessExpired, ignore="the task ended in time"),
 )  # fmt: skip
 
 
@@ -150,5 +170,7 @@ MACHINE: Machine[CommandLane, Event, Effect] = Machine(
     events=get_args(Event),
     effects=get_args(Effect),
     rows=ROWS,
+    timers=(TimerRule(LaneTimer.OWNERLESS, (now.phase == BUSY) & not_(now.stale), OwnerlessExpired, OWNERLESS_MS),),
+    released=now.phase == FREE,
 )
 step = MACHINE.step

@@ -11,6 +11,8 @@ from turnproof.machines.command_lane import (
     CommandLane,
     ForgetTask,
     LaneCleared,
+    LaneTimer,
+    OwnerlessExpired,
     R,
     RejectQueued,
     ResetRequested,
@@ -55,6 +57,9 @@ PROPERTIES: tuple[Property, ...] = (
          implies(on(TurnEnqueued), (then.enqueued == now.enqueued + 1) & (then.phase == BUSY))),
     Step("a clear rejects what waits, and nothing else", requirements="R-ATT-27", holds=
          emits(RejectQueued) == (on(LaneCleared) & waiting)),
+    Step("the age of a task is its own", requirements="R-ATT-26", holds=
+         implies(then.started != now.started, not_(then.stale)) & implies(then.stale & not_(now.stale), on(OwnerlessExpired)),
+         harm="a fresh task is forgotten for the age of the one before"),
     Sometimes("a reset starts the turn that waits", on(ResetRequested) & emits(StartTurn), requirements="R-ATT-26"),
     Sometimes("a task that was reset ends late", on(TaskEnded) & (ended.turn < now.started) & (ended.turn > 0), requirements="R-ATT-27"),
 )  # fmt: skip
@@ -83,5 +88,6 @@ SPEC = Spec(
         Variant(machine=BLIND_RESET, violates={FRESH: 2, ORDER: 3},
                 about="openclaw/openclaw#145152: the lane is reset by session id, whatever task is in it by then."),
     ),
+    discipline={LaneTimer.OWNERLESS: ("R-ATT-26",)},
     counter=3,
 )  # fmt: skip

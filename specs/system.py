@@ -250,6 +250,21 @@ class NoDeadlock(Property):
 
 
 @attrs.frozen(eq=False, kw_only=True)
+class Within(Property):
+    """Once ``first`` holds (of a state, or of a step), ``then`` holds at most ``milliseconds`` later, although nobody helps.
+
+    From then on the environment is silent and uses none of its switches: running timers fire, channels deliver, and the runtime does
+    what it does at once (``at_once``: spontaneous events by which the system models that it reads a state). The bound is computed
+    from the durations of the timers; reports give it, and the longest way.
+    """
+
+    first: bool = attrs.field(kw_only=False)
+    then: bool = attrs.field(kw_only=False)
+    milliseconds: int
+    at_once: tuple[type, ...] = ()
+
+
+@attrs.frozen(eq=False, kw_only=True)
 class SystemVariant:
     """A system that was wrong, or would be: it must violate ``violates``, in that many steps at the shortest."""
 
@@ -314,6 +329,7 @@ __all__ = [
     "SystemVariant",
     "Unsent",
     "Wire",
+    "Within",
     "pending",
     "received",
     "sent",

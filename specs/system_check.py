@@ -381,7 +381,7 @@ def _fairness_mistakes(system: System, fairness: Iterable[Fair], place: str) -> 
 
 
 def _property_mistakes(system: System, prop: Property) -> Iterator[str]:
-    from turnproof.specs.system import NoDeadlock
+    from turnproof.specs.system import NoDeadlock, Within
 
     place = f"property {prop.name!r}"
     if isinstance(prop, Always):
@@ -397,5 +397,11 @@ def _property_mistakes(system: System, prop: Property) -> Iterator[str]:
         yield from _fairness_mistakes(system, prop.fairness, place)
     elif isinstance(prop, NoDeadlock):
         yield from state_mistakes(system, prop.unless, place)
+    elif isinstance(prop, Within):
+        yield from step_mistakes(system, formula(prop.first, place), place)
+        yield from state_mistakes(system, formula(prop.then, place), place)
+        for event in prop.at_once:
+            if event not in {s.event_class for s in system.spontaneous}:
+                yield f"{place}: at_once= names {event.__name__}, which no spontaneous event is"
     else:
         yield f"{place} is a {type(prop).__name__}, which no engine for systems can read"

@@ -263,7 +263,7 @@ class CompiledWalk:
         from turnproof.checkers.network.compiled_labels import CompiledLabels
         from turnproof.checkers.network.labelled import read_by
 
-        return CompiledLabels(self, *read_by(properties))
+        return CompiledLabels(self, *read_by(properties, self.runner.system))
 
     def recompiled(self) -> None:
         """After more formulas were compiled: lay the arrays out anew."""

@@ -23,7 +23,7 @@ from turnproof.checkers.progress import SILENT, Progress
 from turnproof.checkers.verdict import Engine, Outcome, Story, Verdict
 from turnproof.machines.kernel import show
 from turnproof.specs.language import Always, EventuallyAlways, LeadsTo, Property, Sometimes, Step
-from turnproof.specs.system import NoDeadlock, System, SystemSpec, SystemVariant
+from turnproof.specs.system import NoDeadlock, System, SystemSpec, SystemVariant, Within
 
 if TYPE_CHECKING:
     from turnproof.checkers.network.compiled import CompiledWalk
@@ -166,6 +166,8 @@ def _flaw_story(graph: NetworkGraph, flaw: Flaw) -> Story:
 def judge_property(graph: NetworkGraph, prop: Property) -> Verdict:
     """The verdict on one property."""
     started = time.perf_counter()
+    if isinstance(prop, Within) and graph.walk.complete:
+        return attrs.evolve(_in_time(graph, prop), requirements=prop.requirements, seconds=time.perf_counter() - started)
     outcome, detail, story = _judged(graph, prop)
     made = _verdict(graph, prop.name, outcome, detail, story)
     return attrs.evolve(made, requirements=prop.requirements, seconds=time.perf_counter() - started)
@@ -184,6 +186,8 @@ def _judged(graph: NetworkGraph, prop: Property) -> tuple[Outcome, str, Story | 
     if isinstance(prop, Always | Step | NoDeadlock):
         vacuous = _vacuous(graph, prop)
         return (Outcome.VIOLATED, vacuous, None) if vacuous and graph.walk.complete else (Outcome.HOLDS, "", None)
+    if isinstance(prop, Within):
+        return Outcome.UNDETERMINED, cut_short(graph), None
     if isinstance(prop, LeadsTo | EventuallyAlways):
         if not graph.walk.complete:
             return Outcome.UNDETERMINED, cut_short(graph), None
@@ -193,6 +197,31 @@ def _judged(graph: NetworkGraph, prop: Property) -> tuple[Outcome, str, Story | 
         if judged.unknown:
             return Outcome.UNDETERMINED, "a run leaves the bounds with its promise open: what follows is not known", None
     return Outcome.HOLDS, "", None
+
+
+def _in_time(graph: NetworkGraph, prop: Within) -> Verdict:
+    """The verdict on a promise with a time. The bound and its longest way stand in ``how``; a broken one is told as a story."""
+    from turnproof.checkers.network.within import judge_within, seconds, way_to
+
+    found = judge_within(graph.labels, prop, graph.system, graph.triggers)
+    bound = found.longest
+    if not bound.beginnings:
+        return _verdict(graph, prop.name, Outcome.VIOLATED, f"vacuous: `{show(prop.first)}` is nowhere reached without `{show(prop.then)}`")
+    if bound.bounded and bound.milliseconds <= prop.milliseconds:
+        how = (
+            f"at most {seconds(bound.milliseconds)} (computed from the timers, {bound.beginnings:,} beginnings; the longest: {found.words})"
+        )
+        return attrs.evolve(_verdict(graph, prop.name, Outcome.HOLDS), how=how)
+    takes = (
+        f"it may take {seconds(bound.milliseconds)}: {found.words}"
+        if bound.bounded
+        else f"no timer bounds it, or none below {seconds(2 * prop.milliseconds)}"
+    )
+    detail = f"promised: {seconds(prop.milliseconds)}; {takes}"
+    trace = tuple(graph.labels.choice(edge) for edge in (*way_to(graph.labels.edges, bound.start), *found.edges))
+    performed = replay(graph.runner, trace)
+    story = tell(graph.runner, graph.spec, performed, sentence(prop), "assert False, 'the bound is computed, not run'")
+    return _verdict(graph, prop.name, Outcome.VIOLATED, detail, story)
 
 
 def steps(number: int) -> str:

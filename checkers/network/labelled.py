@@ -13,16 +13,18 @@ import numpy as np
 from turnproof.checkers.columns import Array
 from turnproof.checkers.liveness import Assumption, Edges, Lasso, Region, fair_members, find_lasso, reachable
 from turnproof.checkers.network.walk import Choice
+from turnproof.checkers.network.within import read_within
 from turnproof.machines.kernel import Formula, formula, show, variables
 from turnproof.specs.language import EventuallyAlways, Fair, LeadsTo, Property, Said
+from turnproof.specs.system import System, Within
 from turnproof.specs.system_words import Received, acted, reads_step
 
 if TYPE_CHECKING:
     from turnproof.checkers.network.fair import Rows
 
 
-def read_by(properties: Iterable[Property]) -> tuple[list[Formula], list[Formula]]:
-    """The formulas over states, and over steps, that judging these properties will ask for."""
+def read_by(properties: Iterable[Property], system: System) -> tuple[list[Formula], list[Formula]]:
+    """The formulas over states, and over steps, that judging these properties of ``system`` will ask for."""
     nodes: list[Formula] = []
     edges: list[Formula] = []
     for prop in properties:
@@ -31,6 +33,11 @@ def read_by(properties: Iterable[Property]) -> tuple[list[Formula], list[Formula
                 (edges if reads_step(side) else nodes).append(side)
         elif isinstance(prop, EventuallyAlways):
             nodes.append(formula(prop.holds, prop.name))
+        elif isinstance(prop, Within):
+            about_nodes, about_edges = read_within(prop, system)
+            nodes += about_nodes
+            edges += about_edges
+            continue
         else:
             continue
         nodes += [formula(fair.enabled, fair.name) for fair in prop.fairness]

@@ -8,7 +8,7 @@ from typing import cast
 from turnproof.checkers.network.walk import Over, Question
 from turnproof.machines.kernel import Formula, conjuncts, formula, not_
 from turnproof.specs.language import Always, LeadsTo, Property, Sometimes, Step
-from turnproof.specs.system import NoDeadlock
+from turnproof.specs.system import NoDeadlock, Within
 from turnproof.specs.system_words import reads_step
 
 BROKEN, REACHED, ANTECEDENT = "broken", "reached", "antecedent"
@@ -29,7 +29,7 @@ def _about(prop: Property) -> Iterator[Question]:
     elif isinstance(prop, Sometimes):
         holds = formula(prop.holds, prop.name)
         yield Question((REACHED, prop.name, 0), holds, Over.STEP if reads_step(holds) else Over.STATE)
-    elif isinstance(prop, LeadsTo):
+    elif isinstance(prop, LeadsTo | Within):
         first = formula(prop.first, prop.name)
         yield Question((ANTECEDENT, prop.name, 0), first, Over.STEP if reads_step(first) else Over.STATE)
     elif isinstance(prop, NoDeadlock):
