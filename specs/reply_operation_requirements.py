@@ -55,6 +55,7 @@ REQUIREMENTS: Mapping[str, str] = {
 """Requirement id -> its sentence."""
 
 TESTS: Mapping[str, str] = {
+    "R-REPLY-18": "tests/test_reply_operation_sequences.py::test_declared_work_extends_the_lease_to_its_deadline_R_REPLY_18",
     "R-REPLY-29": "tests/test_reply_operation.py::test_step_is_total_and_deterministic",
     "R-REPLY-30": "tests/test_reply_operation.py::test_every_historic_variant_fails_and_the_target_does_not",
 }

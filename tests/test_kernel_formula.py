@@ -70,6 +70,9 @@ now = symbol(Light)
         lambda: Colour.RED in now.colour,  # type: ignore[operator]
         lambda: ~now.on,
         lambda: formula(now.colour is Colour.RED, "the guard"),
+        lambda: (now.level == 1) & (now.on is not True),
+        lambda: (now.level == 1) | (now.on is True),
+        lambda: (now.on is not True) & (now.level == 1),
         lambda: not_(True),
         lambda: implies(False, now.on),
         lambda: named("constant", True),

@@ -91,12 +91,12 @@ class Formula:
         return Formula("ge", (self, other))
 
     def __and__(self, other: object) -> Formula:
-        return Formula("and", (self, other))
+        return Formula("and", (self, formula(other, f"an operand of `&` beside `{self}`")))
 
     __rand__ = __and__
 
     def __or__(self, other: object) -> Formula:
-        return Formula("or", (self, other))
+        return Formula("or", (self, formula(other, f"an operand of `|` beside `{self}`")))
 
     __ror__ = __or__
 
