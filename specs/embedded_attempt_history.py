@@ -29,6 +29,8 @@ from turnproof.machines.embedded_attempt_events import (
     AbortController,
     AbortSession,
     AnswerCompleted,
+    CallerAborted,
+    CancelRequested,
     DeliverAnswer,
     IdleExpired,
     ModelCallEnded,
@@ -130,7 +132,10 @@ TOOL_AFTER_STOP = MACHINE.variant(
 
 SILENT_PREPARATION = MACHINE.variant(
     "embedded_attempt_silent_preparation",
-    first=(R(cancel, at=PREPARING, to=DONE, data=evolve(now, ending=ABORTED_EXTERNAL), name="CancelRequested/silent"),),
+    first=tuple(
+        R(event, at=PREPARING, to=DONE, data=evolve(now, ending=ABORTED_EXTERNAL), name=f"{event.__name__}/silent")
+        for event in (CancelRequested, CallerAborted)
+    ),
 )
 
 

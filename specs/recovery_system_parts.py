@@ -84,7 +84,7 @@ def _attempt_wires(name: str, attempt: Part[EmbeddedAttempt], tool: AnyPart, sig
         Wire(attempt, attempt_words.AbortController, tool, tool_execution.StopRequested()),
         Wire(attempt, outcome, failover, failover_words.AttemptEnded(
             name, outcome.stage, outcome.ending, outcome.during, outcome.replay_safe)),
-        Wire(tool, ask, attempt, attempt_words.ToolRequested(name, ask.side)),
+        Wire(tool, ask, attempt, attempt_words.ToolRequested(name, ask.side, ask.tool)),
         Wire(tool, end, attempt, attempt_words.ToolEnded(end.side, end.outcome)),
         Wire(reply, cancel, attempt, attempt_words.CancelRequested(cancel.reason), where=cancel.backend == name),
         Wire(reply, reply_words.AbortSignal, signal, world.Fired()),

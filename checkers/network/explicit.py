@@ -201,27 +201,26 @@ def _judged(graph: NetworkGraph, prop: Property) -> tuple[Outcome, str, Story | 
 
 def _in_time(graph: NetworkGraph, prop: Within) -> Verdict:
     """The verdict on a promise with a time. The bound and its longest way stand in ``how``; a broken one is told as a story."""
+    from turnproof.checkers.bounds import TooMany
     from turnproof.checkers.network.within import judge_within, seconds, way_to
 
-    found = judge_within(graph.labels, prop, graph.system, graph.triggers)
+    try:
+        found = judge_within(graph.labels, prop, graph.system, graph.triggers)
+    except TooMany as reason:
+        return _verdict(graph, prop.name, Outcome.UNDETERMINED, str(reason))
     bound = found.longest
     if not bound.beginnings:
         return _verdict(graph, prop.name, Outcome.VIOLATED, f"vacuous: `{show(prop.first)}` is nowhere reached without `{show(prop.then)}`")
+    takes, over = seconds(bound.milliseconds), f"{bound.beginnings:,} beginning{'' if bound.beginnings == 1 else 's'}"
     if bound.bounded and bound.milliseconds <= prop.milliseconds:
-        how = (
-            f"at most {seconds(bound.milliseconds)} (computed from the timers, {bound.beginnings:,} beginnings; the longest: {found.words})"
-        )
+        how = f"at most {takes} (computed from the timers over {over}; the longest: {found.words})"
         return attrs.evolve(_verdict(graph, prop.name, Outcome.HOLDS), how=how)
-    takes = (
-        f"it may take {seconds(bound.milliseconds)}: {found.words}"
-        if bound.bounded
-        else f"no timer bounds it, or none below {seconds(2 * prop.milliseconds)}"
-    )
-    detail = f"promised: {seconds(prop.milliseconds)}; {takes}"
+    most = seconds(2 * prop.milliseconds)
+    why = f"it may take {takes}: {found.words}" if bound.bounded else f"no timer bounds it, or none below {most}: {found.words}"
     trace = tuple(graph.labels.choice(edge) for edge in (*way_to(graph.labels.edges, bound.start), *found.edges))
-    performed = replay(graph.runner, trace)
-    story = tell(graph.runner, graph.spec, performed, sentence(prop), "assert False, 'the bound is computed, not run'")
-    return _verdict(graph, prop.name, Outcome.VIOLATED, detail, story)
+    claim = f"assert run.in_time({prop.name!r})"
+    story = tell(graph.runner, graph.spec, replay(graph.runner, trace), sentence(prop), claim)
+    return _verdict(graph, prop.name, Outcome.VIOLATED, f"promised: {seconds(prop.milliseconds)}; {why}", story)
 
 
 def steps(number: int) -> str:

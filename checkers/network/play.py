@@ -66,6 +66,15 @@ class Play:
         self.worlds.append(step.after)
         return step
 
+    def in_time(self, name: str) -> bool:
+        """Whether the system as it is now keeps the promise with a time of that name: the bound is computed again, over its whole graph."""
+        from turnproof.checkers.network.explicit import explore, judge_property
+        from turnproof.checkers.verdict import Outcome
+
+        prop = next(p for p in self.spec.properties if p.name == name)
+        graph = explore(self.spec, system=self.system, properties=(prop,))
+        return judge_property(graph, prop).outcome is Outcome.HOLDS
+
     def keeps(self, name: str, *, loop_from: int = 0) -> bool:
         """Whether this run keeps the property of that name; with ``loop_from``, its steps from that number on are repeated for ever."""
         prop = next(p for p in self.spec.properties if p.name == name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -84,8 +85,15 @@ def places(labels: Labels, node: Formula) -> tuple[Array, Array]:
 
 
 def _told(found: Longest, edges: tuple[int, ...], labels: Labels, triggers: Sequence[Trigger]) -> Iterator[str]:
+    """The way, each thing that happens once: the last time it does, and how often."""
+    last: dict[str, int] = {}
+    times = Tally(str(triggers[int(labels.label[edge])]) for edge in edges)
     for move, edge in zip(found.way, edges, strict=True):
-        yield f"by {seconds(move.by_ms)} {triggers[int(labels.label[edge])]}"
+        what = str(triggers[int(labels.label[edge])])
+        last.pop(what, None)
+        last[what] = move.by_ms
+    for what, by in last.items():
+        yield f"by {seconds(by)} {what}" + (f" ({times[what]} times)" if times[what] > 1 else "")
 
 
 def _at_once(triggers: Sequence[Trigger], prop: Within) -> Array:
