@@ -8,6 +8,9 @@ import os
 import platform
 import sys
 from pathlib import Path
+from typing import Any
+
+import attrs
 
 from benchmarks import step_speed
 
@@ -43,31 +46,41 @@ def step() -> None:
     (RESULTS / "step.json").write_text(json.dumps(data, indent=2) + "\n")
 
 
-def systems(quick: bool) -> None:
-    """What a whole search costs."""
-    import attrs
+def systems(quick: bool, only: str) -> None:
+    """What a whole search costs. Each kind of model is one run; what it shows is written as soon as it is over."""
+    from benchmarks import systems as contest
 
+    print(contest.HEADING)
+    for kind in dict.fromkeys(s.kind for s in contest.subjects(quick)):
+        if only not in kind:
+            continue
+        load = os.getloadavg()[0]
+        figures, left_out = contest.measure(kind, quick)
+        for sentence in left_out:
+            print(f"LEFT OUT: {sentence}")
+        if not quick:
+            facts = {"load_before": round(load, 2), "load_after": round(os.getloadavg()[0], 2), "left_out": left_out}
+            _keep(kind, {**facts, "figures": [{**attrs.asdict(f), "rate": round(f.rate)} for f in figures]})
+
+
+def _keep(kind: str, run: dict[str, Any]) -> None:
+    """Put one kind's figures beside those of the others, and write table and plots again."""
     from benchmarks import plots
     from benchmarks import systems as contest
 
-    load = os.getloadavg()[0]
-    print(contest.HEADING)
-    figures, left_out = contest.measure(quick)
-    for sentence in left_out:
-        print(f"LEFT OUT: {sentence}")
-    command = f"python -m benchmarks systems{' --quick' if quick else ''}"
-    facts = {
-        "command": command, "cores": os.cpu_count(), "load_before": round(load, 2), "load_after": round(os.getloadavg()[0], 2),
-        **contest.versions(),
-    }  # fmt: skip
-    if quick:
-        return
-    data = {**facts, "left_out": left_out, "figures": [{**attrs.asdict(f), "rate": round(f.rate)} for f in figures]}
-    (RESULTS / "systems.json").write_text(json.dumps(data, indent=1) + "\n")
-    table = [contest.HEADING, *(contest.line(f) for f in figures), *(f"LEFT OUT: {sentence}" for sentence in left_out)]
-    (RESULTS / "systems.txt").write_text("\n".join([*(f"{name}: {value}" for name, value in facts.items()), "", *table]) + "\n")
+    file = RESULTS / "systems.json"
+    data: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {"runs": {}}
+    facts = {"command": "python -m benchmarks systems", "cores": os.cpu_count(), "processor": contest.processor(), **contest.versions()}
+    data = {**facts, "runs": {**data["runs"], kind: run}}
+    file.write_text(json.dumps(data, indent=1) + "\n")
+    figures = [contest.Figure(**{k: v for k, v in f.items() if k != "rate"}) for r in data["runs"].values() for f in r["figures"]]
+    lines = [*(f"{name}: {value}" for name, value in facts.items())]
+    for name, one in data["runs"].items():
+        lines += ["", f"{name} (one run; load of the machine {one['load_before']} before, {one['load_after']} after)", contest.HEADING]
+        lines += [contest.line(f) for f in figures if f.kind == name] + [f"LEFT OUT: {sentence}" for sentence in one["left_out"]]
+    (RESULTS / "systems.txt").write_text("\n".join(lines) + "\n")
     for path in plots.draw(figures, RESULTS):
-        print(f"wrote {path.relative_to(Path.cwd())}")
+        print(f"wrote {path.name}")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -75,6 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure beside other programs, in one run.")
     parser.add_argument("what", nargs="*", metavar="step|systems", help="what is measured; left out: everything")
     parser.add_argument("--quick", action="store_true", help="small systems only, and nothing is written")
+    parser.add_argument("--only", default="", metavar="KIND", help="systems whose kind contains this: two-phase, philosophers, registry")
     given = parser.parse_args(arguments)
     for name in given.what:
         if name not in ("step", "systems"):
@@ -83,7 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not given.what or "step" in given.what:
         step()
     if not given.what or "systems" in given.what:
-        systems(given.quick)
+        systems(given.quick, given.only)
     return 0
 
 

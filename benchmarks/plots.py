@@ -21,6 +21,8 @@ def _growth(figures: Sequence[Figure], directory: Path) -> list[Path]:
     from matplotlib import pyplot
 
     kinds = [kind for kind in dict.fromkeys(f.kind for f in figures) if len({f.states for f in figures if f.kind == kind}) > 1]
+    if not kinds:
+        return []
     shown, axes = pyplot.subplots(1, len(kinds), figsize=(7 * len(kinds), 6), squeeze=False)
     for axis, kind in zip(axes[0], kinds, strict=True):
         for name in dict.fromkeys(f.contestant for f in figures if f.kind == kind):
