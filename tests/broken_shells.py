@@ -33,7 +33,7 @@ class PerformsTwice(AnyRunner):
     def _report(self, effect: Any, error: BaseException) -> None:
         super()._report(effect, error)
         if effect is not None and not self._queue:
-            self._queue.append(effect)
+            self._enqueue(effect)
 
 
 class LastEffectFirst(AnyRunner):
@@ -259,8 +259,8 @@ class HasAnotherTable(AnyRunner):
 class TracesTheStateBefore(AnyRunner):
     """The log says that nothing changed."""
 
-    def _write(self, step: Any) -> None:
-        super()._write(attrs.evolve(step, post=step.before))
+    def __init__(self, *args: Any, trace: Any, **options: Any) -> None:
+        super().__init__(*args, trace=lambda step: trace(attrs.evolve(step, post=step.before)), **options)
 
 
 class FiresEarly(AnyRunner):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from enum import Enum
+from collections.abc import Callable
 from typing import Protocol
 
 from turnproof.machines.reply_operation import MACHINE
@@ -23,7 +22,7 @@ from turnproof.machines.reply_operation_words import (
     StampActivity,
 )
 from turnproof.shell.handlers import Failure, Performed, log_failure
-from turnproof.shell.runner import Runner, TraceStep
+from turnproof.shell.runner import Durations, Runner, TraceStep
 
 ReplyRunner = Runner[ReplyOperation, Event, Effect]
 
@@ -63,10 +62,13 @@ def reply_runner(
     handlers: ReplyHandlers,
     *,
     key: str = "",
-    durations_ms: Mapping[Enum, int] | None = None,
+    durations_ms: Durations | None = None,
     on_error: Callable[[Failure], object] = log_failure,
+    as_event: Callable[[Failure], Event | None] | None = None,
     trace: Callable[[TraceStep[ReplyOperation, Event, Effect]], object] | None = None,
     timestamp: Callable[[], float] = time.time,
 ) -> ReplyRunner:
     """A reply, admitted and queued. Arguments and errors as :class:`Runner` has them."""
-    return Runner(MACHINE, handlers, key=key, durations_ms=durations_ms, on_error=on_error, trace=trace, timestamp=timestamp)
+    return Runner(
+        MACHINE, handlers, key=key, durations_ms=durations_ms, on_error=on_error, as_event=as_event, trace=trace, timestamp=timestamp
+    )

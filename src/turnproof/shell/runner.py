@@ -32,9 +32,9 @@ from typing import Any, Generic, Self, TypeVar, cast
 
 import attrs
 
-from turnproof.machines.kernel import TIMER_EFFECTS, Answer, Ignored, Machine, Taken
+from turnproof.machines.kernel import TIMER_EFFECTS, Answer, Ignored, Machine, StartTimer, Taken
 from turnproof.shell.handlers import Failure, Handler, check_handlers, log_failure, method_names
-from turnproof.shell.timers import Timers
+from turnproof.shell.timers import TimerEffect, Timers
 
 S = TypeVar("S")
 E = TypeVar("E")
@@ -42,8 +42,16 @@ F = TypeVar("F")
 
 SLICE = 1_000
 """Effects performed in one go. A handler that feeds itself for ever then starves neither the other tasks nor the timers."""
+_TIMES = frozenset(TIMER_EFFECTS)
+_NO_QUEUE: deque[Any] = deque()
+_NO_TASKS: set[Any] = set()
+"""What an instance has between steps. Shared and never added to: an empty deque takes as much memory as the rest of an instance."""
 GRACE_MS = 5_000
 """How long :meth:`Runner.aclose` waits for handlers to end after it cancelled them, in milliseconds."""
+
+
+Durations = Mapping[Any, int]
+"""Timer -> milliseconds. ``Any`` because a ``Mapping`` is invariant in its keys: a ``dict`` of one machine's timers must do."""
 
 
 class RunnerClosed(RuntimeError):
@@ -99,8 +107,8 @@ class Runner(Generic[S, E, F]):
     """
 
     __slots__ = (
-        "__weakref__", "_as_event", "_closing", "_expiries", "_handlers", "_loop", "_on_error", "_performing", "_queue", "_tasks",
-        "_timers", "_timestamp", "_trace", "closed", "key", "machine", "state", "steps",
+        "__weakref__", "_as_event", "_closing", "_expiries", "_handlers", "_loop", "_methods", "_on_error", "_performing", "_queue",
+        "_tasks", "_timers", "_timestamp", "_trace", "closed", "key", "machine", "state", "steps",
     )  # fmt: skip
 
     def __init__(
@@ -109,7 +117,7 @@ class Runner(Generic[S, E, F]):
         handlers: object,
         *,
         key: str = "",
-        durations_ms: Mapping[Enum, int] | None = None,
+        durations_ms: Durations | None = None,
         on_error: Callable[[Failure], object] = log_failure,
         as_event: Callable[[Failure], E | None] | None = None,
         trace: Callable[[TraceStep[S, E, F]], object] | None = None,
@@ -128,12 +136,13 @@ class Runner(Generic[S, E, F]):
         self.closed = False
         """Whether :meth:`aclose` was called; no event is accepted any more."""
         self._handlers, self._on_error, self._as_event = handlers, on_error, as_event
+        self._methods = None if isinstance(handlers, Mapping) else method_names(machine)
         self._trace, self._timestamp = trace, timestamp
         self._expiries = cast("Mapping[Enum, E]", _expiries(machine))
         self._timers = Timers(self._loop, _durations_ms(machine, durations_ms), self._expired)
-        self._queue: deque[F | asyncio.Future[None]] = deque()
+        self._queue: deque[F | asyncio.Future[None]] = _NO_QUEUE
         self._performing = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = _NO_TASKS
         self._closing: asyncio.Task[None] | None = None
 
     # ── events ──
@@ -155,13 +164,13 @@ class Runner(Generic[S, E, F]):
         if isinstance(answer, Taken):
             self.state = answer.state
             for effect in answer.effects:
-                if isinstance(effect, TIMER_EFFECTS):
-                    self._timers.perform(effect)
+                if type(effect) in _TIMES:
+                    self._time(cast("TimerEffect", effect))
                 else:
-                    self._queue.append(effect)
+                    self._enqueue(effect)
         self.steps += 1
         if self._trace is not None:
-            self._write(TraceStep(self.steps, self._timestamp(), self.machine.name, self.key, event, answer, before, self.state))
+            self._write(before, event, answer)
         if self._queue and not self._performing:
             self._perform_queue()
         return answer
@@ -222,12 +231,17 @@ class Runner(Generic[S, E, F]):
 
     # ── effects ──
 
+    def _enqueue(self, item: F | asyncio.Future[None]) -> None:
+        if self._queue is _NO_QUEUE:
+            self._queue = deque()
+        self._queue.append(item)
+
     def _perform_queue(self) -> None:
         self._performing = True
         try:
             for _ in range(SLICE):
                 if not self._queue:
-                    self._performing = False
+                    self._performing, self._queue = False, _NO_QUEUE
                     return
                 if self._perform(self._queue.popleft()):
                     break
@@ -247,19 +261,21 @@ class Runner(Generic[S, E, F]):
         try:
             result = self._handler(type(item))(item)
         except (Exception, asyncio.CancelledError) as error:
-            self._report(item, error)
+            self._failed(item, error)
             return False
         if result is None or not inspect.isawaitable(result):
             return False
         task = self._loop.create_task(_awaited(result), name=f"{self.machine.name} {self.key}: handler of {item!r}")
+        if self._tasks is _NO_TASKS:
+            self._tasks = set()
         self._tasks.add(task)
         task.add_done_callback(partial(self._ended, item))
         return True
 
     def _handler(self, effect: type) -> Handler:
-        if isinstance(self._handlers, Mapping):
-            return cast("Handler", self._handlers[effect])
-        return cast("Handler", getattr(self._handlers, method_names(self.machine)[effect]))
+        if self._methods is None:
+            return cast("Mapping[type, Handler]", self._handlers)[effect]
+        return cast("Handler", getattr(self._handlers, self._methods[effect]))
 
     def _ended(self, effect: F, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -268,15 +284,19 @@ class Runner(Generic[S, E, F]):
                 self._report(effect, asyncio.CancelledError("its task was cancelled, and not by the runner"))
             return
         error = task.exception()
+        if error is not None:
+            self._failed(effect, error)
+
+    def _failed(self, effect: F, error: BaseException) -> None:
         # A handler that has something left to say while the runner closes around it did nothing wrong.
-        if error is not None and not (self.closed and isinstance(error, RunnerClosed)):
+        if not (self.closed and isinstance(error, RunnerClosed)):
             self._report(effect, error)
 
     async def _queue_passed(self) -> None:
         """Wait until everything that is in the queue now has been performed."""
         if self._performing:
             passed: asyncio.Future[None] = self._loop.create_future()
-            self._queue.append(passed)
+            self._enqueue(passed)
             await passed
 
     # ── timers, traces, errors ──
@@ -285,18 +305,33 @@ class Runner(Generic[S, E, F]):
         if not self.closed:
             self.post(self._expiries[timer])
 
-    def _write(self, step: TraceStep[S, E, F]) -> None:
+    def _time(self, effect: TimerEffect) -> None:
         try:
-            cast("Callable[[TraceStep[S, E, F]], object]", self._trace)(step)
+            self._timers.perform(effect)
         except Exception as error:
+            # Its deadline came with an event and is no time. The machine counts on the timer, so it runs for its duration.
+            self._timers.perform(StartTimer(effect.timer))
+            self._loop.call_soon(self._report, cast("F", effect), error)
+
+    def _write(self, before: S, event: E, answer: Answer[S, F]) -> None:
+        trace = cast("Callable[[TraceStep[S, E, F]], object]", self._trace)
+        try:
+            trace(TraceStep(self.steps, self._timestamp(), self.machine.name, self.key, event, answer, before, self.state))
+        except (Exception, asyncio.CancelledError) as error:
             self._report(None, error)
+        except BaseException:
+            # As in _perform_queue: the step stands, so its effects are due, whoever leaves the program.
+            if self._queue and not self._performing:
+                self._performing = True
+                self._loop.call_soon(self._perform_queue)
+            raise
 
     def _report(self, effect: F | None, error: BaseException) -> None:
         failure = Failure(self.machine.name, self.key, effect, error)
         try:
             self._on_error(failure)
             event = None if self._as_event is None or self.closed else self._as_event(failure)
-        except Exception as second:
+        except (Exception, asyncio.CancelledError) as second:
             self._loop.call_exception_handler({"message": f"on_error or as_event failed on {failure!r}", "exception": second})
             return
         if event is not None:
@@ -329,14 +364,20 @@ def _expiries(machine: Machine[Any, Any, Any]) -> Mapping[Enum, object]:
     return {rule.timer: rule.expires() for rule in machine.timers}
 
 
-def _durations_ms(machine: Machine[Any, Any, Any], others: Mapping[Enum, int] | None) -> Mapping[Enum, int]:
+def _durations_ms(machine: Machine[Any, Any, Any], others: Durations | None) -> Mapping[Enum, int]:
+    return _own_durations_ms(machine) if others is None else _other_durations_ms(machine, tuple(others.items()))
+
+
+@lru_cache(maxsize=256)
+def _other_durations_ms(machine: Machine[Any, Any, Any], others: tuple[tuple[Enum, int], ...]) -> Mapping[Enum, int]:
+    """One table for all instances that differ in the same way. ``ValueError`` as :class:`Runner` says."""
     own = _own_durations_ms(machine)
-    for timer, duration in (others or {}).items():
+    for timer, duration in others:
         if timer not in own:
             raise ValueError(f"durations_ms: {timer} is no timer of {machine.name}; it has {', '.join(t.name for t in own) or 'none'}")
         if duration <= 0:
             raise ValueError(f"durations_ms: {timer.name} is {duration} ms, expected more than 0")
-    return {**own, **others} if others else own
+    return {**own, **dict(others)}
 
 
 @lru_cache(maxsize=256)

@@ -10,6 +10,9 @@ from turnproof.machines.kernel import PauseTimer, ResumeTimer, StartTimer, StopT
 
 TimerEffect = StartTimer | StopTimer | PauseTimer | ResumeTimer
 
+_NOTHING_HELD: dict[Enum, float] = {}
+"""Shared and never added to: most instances never pause a timer."""
+
 
 class Timers:
     """Performs the timer effects of a machine. ``expired`` is called with a timer that fired.
@@ -24,23 +27,23 @@ class Timers:
     def __init__(self, loop: asyncio.AbstractEventLoop, durations_ms: Mapping[Enum, int], expired: Callable[[Enum], object]) -> None:
         self._loop, self._durations_ms, self._expired = loop, durations_ms, expired
         self._armed: dict[Enum, tuple[int, asyncio.TimerHandle]] = {}
-        self._held: dict[Enum, float] = {}
+        self._held: dict[Enum, float] = _NOTHING_HELD
         self._starts = 0
 
     def perform(self, effect: TimerEffect) -> None:
         """Start, stop, pause or resume a timer."""
-        match effect:
-            case StartTimer(timer, not_before_ms):
-                now = self._loop.time()
-                self._arm(timer, max(now + self._durations_ms[timer] / 1000, not_before_ms / 1000))
-            case StopTimer(timer):
-                self._disarm(timer)
-            case PauseTimer(timer):
-                if timer in self._armed:
-                    self._held[timer] = self._disarm(timer)
-            case ResumeTimer(timer):
-                if timer in self._held:
-                    self._arm(timer, self._loop.time() + self._held[timer])
+        timer = effect.timer
+        if isinstance(effect, StartTimer):
+            when = self._loop.time() + self._durations_ms[timer] / 1000
+            self._arm(timer, max(when, effect.not_before_ms / 1000) if effect.not_before_ms else when)
+        elif isinstance(effect, StopTimer):
+            self._disarm(timer)
+        elif isinstance(effect, PauseTimer):
+            if timer in self._armed:
+                left = self._disarm(timer)
+                self._held = {**self._held, timer: left}
+        elif timer in self._held:
+            self._arm(timer, self._loop.time() + self._held[timer])
 
     def due_ms(self) -> Mapping[Enum, int]:
         """Timers that run -> when they fire, in milliseconds on the loop's clock."""
@@ -62,10 +65,12 @@ class Timers:
 
     def _disarm(self, timer: Enum) -> float:
         """Seconds it had left on the loop; 0 if it did not run."""
-        self._held.pop(timer, None)
-        if timer not in self._armed:
+        if self._held:
+            self._held = {other: left for other, left in self._held.items() if other is not timer} or _NOTHING_HELD
+        armed = self._armed.pop(timer, None)
+        if armed is None:
             return 0.0
-        _, handle = self._armed.pop(timer)
+        handle = armed[1]
         handle.cancel()
         return max(0.0, handle.when() - self._loop.time())
 
