@@ -1,22 +1,59 @@
 """The asyncio shell: runs machines. It applies an event, stores the state, then performs the effects in order.
 
-``Runner`` is one instance of one machine; ``turnproof.shell.reply_operation`` has the typed way to one reply. ``virtual_time`` and
-``run_virtual`` make tests take no time; ``turnproof.shell.fixtures`` has the pytest fixture. Needs attrs and the standard library,
-nothing else, and loads no machine that you do not import.
+``Runner`` is one instance of one machine; ``turnproof.shell.reply_operation`` has the typed way to one reply. ``ReplyRegistry`` runs the
+machines of a whole registry of replies. ``virtual_time`` and ``run_virtual`` make tests take no time; ``turnproof.shell.fixtures`` has
+the pytest fixture. Needs attrs and the standard library, nothing else, and loads no machine that you do not use.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from turnproof.shell.clock import ClockStalled, VirtualClock, VirtualLoop, run_virtual, virtual_time
+from turnproof.shell.common import Signal
 from turnproof.shell.handlers import Failure, Handler, HandlersError, Performed, log_failure
 from turnproof.shell.runner import Runner, RunnerClosed, TraceStep
 
+if TYPE_CHECKING:
+    from turnproof.shell.reply_registry import ReplyRegistry
+    from turnproof.shell.reply_registry_reply import Reply
+    from turnproof.shell.reply_registry_words import (
+        AdmissionRefused,
+        AlreadyActive,
+        Backend,
+        FollowupAdmissionBlocked,
+        KeyChangeRefused,
+        LaneBusy,
+        QueuedTurnFirst,
+        RegistryClosed,
+        RegistryError,
+        SessionIdTaken,
+        SuccessorAdmissionBlocked,
+    )
+
 __all__ = [
+    "AdmissionRefused",
+    "AlreadyActive",
+    "Backend",
     "ClockStalled",
     "Failure",
+    "FollowupAdmissionBlocked",
     "Handler",
     "HandlersError",
+    "KeyChangeRefused",
+    "LaneBusy",
     "Performed",
+    "QueuedTurnFirst",
+    "RegistryClosed",
+    "RegistryError",
+    "Reply",
+    "ReplyRegistry",
     "Runner",
     "RunnerClosed",
+    "SessionIdTaken",
+    "Signal",
+    "SuccessorAdmissionBlocked",
     "TraceStep",
     "VirtualClock",
     "VirtualLoop",
@@ -24,3 +61,20 @@ __all__ = [
     "run_virtual",
     "virtual_time",
 ]
+
+_LATER = {
+    "reply_registry": ("ReplyRegistry",),
+    "reply_registry_reply": ("Reply",),
+    "reply_registry_words": (
+        "AdmissionRefused", "AlreadyActive", "Backend", "FollowupAdmissionBlocked", "KeyChangeRefused", "LaneBusy", "QueuedTurnFirst",
+        "RegistryClosed", "RegistryError", "SessionIdTaken", "SuccessorAdmissionBlocked",
+    ),
+}  # fmt: skip
+"""Module -> names of it that load machines, and so are imported when they are first asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATER.items():
+        if name in names:
+            return getattr(import_module(f"turnproof.shell.{module}"), name)
+    raise AttributeError(f"module 'turnproof.shell' has no attribute {name!r}")
