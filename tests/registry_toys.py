@@ -8,8 +8,10 @@ from typing import Any
 
 from shell_toys import leftovers
 
-from turnproof.machines.reply_operation_words import CancelReason
+from turnproof.machines.reply_operation_words import CancelReason, Phase
 from turnproof.shell import Failure, Performed, TraceStep, VirtualClock, virtual_time
+from turnproof.shell.reply_registry import ReplyRegistry
+from turnproof.shell.reply_registry_reply import Reply
 
 
 class Recording:
@@ -97,3 +99,14 @@ def story(test: Story) -> Callable[[], None]:
     functools.update_wrapper(run, test)
     del run.__wrapped__  # type: ignore[attr-defined]  # pytest would read the coroutine function's parameters
     return run
+
+
+def running(registry: ReplyRegistry, backend: Recording, key: str = "chat", session: str = "s1") -> Reply:
+    reply = registry.begin(key, session)
+    reply.enter(Phase.RUNNING)
+    reply.attach("run", backend)
+    return reply
+
+
+def only(answer: object) -> None:
+    """For a handler of one expression."""
