@@ -111,6 +111,7 @@ def test_no_command_shows_the_help() -> None:
         (["verify", ""], "no machine ''; there are: front_door"),
         (["explain", "zzz"], "no machine 'zzz'; there are: front_door"),
         (["explain", "front_door", "opend"], "front_door has no event 'opend'; did you mean Opened?"),
+        (["explain", "front_door", "R-DOOR-9"], "no requirement 'R-DOOR-9'; did you mean R-DOOR-3?"),
         (["coverage", "zzz"], "no machine 'zzz'; there are: front_door"),
         (["draw", "zzz"], "no machine 'zzz'; there are: front_door"),
         (["golden", "zzz"], "no machine 'zzz'; there are: front_door"),
@@ -144,6 +145,23 @@ def test_a_system_is_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for command in (["explain", name], ["step", name, "x"], ["coverage", name], ["draw", name], ["golden", name]):
         assert complaint(*command) == f"{name} is a system of machines, expected a machine: front_door"
     assert f"\n{name}  " in run("list").stdout
+
+
+@pytest.mark.usefixtures("doors")
+def test_a_requirement_in_words() -> None:
+    assert run("explain", "front_door", "r-door-1").stdout.splitlines()[:5] == [
+        "R-DOOR-1: A locked door stays shut.",
+        "",
+        "  Step: a locked door refuses to open",
+        "      harm: burglars",
+        "  Always: an open door has an owner",
+    ]
+
+
+def test_a_requirement_names_the_designs_that_broke_it() -> None:
+    text = run("explain", "reply_registry", "R-REPLY-2").stdout
+    assert "shortest counterexample 4: the slot knows who holds it" in text
+    assert "turnproof explain reply_slot R-REPLY-2" in run("explain", "reply_operation", "R-REPLY-2").stdout
 
 
 # ── list, step ──

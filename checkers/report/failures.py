@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from turnproof.checkers.report.model import MachineReport, harm_of
 from turnproof.checkers.report.paint import Paint
+from turnproof.checkers.report.requirement import sentence_of
 from turnproof.checkers.verdict import Engine, Outcome, Story, Verdict
 from turnproof.checkers.written import WrittenError, read_event, show_event
 from turnproof.specs.language import Spec
@@ -62,8 +63,9 @@ class _Teller:
             if number:
                 yield ""
             heading = sentence if machine == self.report.name else f"{machine}: {sentence}"
-            ids = ", ".join(dict.fromkeys(rid for v in verdicts for rid in v.requirements))
-            yield f"{self.paint.outcome(outcome)} {self.paint(heading, '1')}" + (f"  [{ids}]" if ids else "")
+            ids = tuple(dict.fromkeys(rid for v in verdicts for rid in v.requirements))
+            yield f"{self.paint.outcome(outcome)} {self.paint(heading, '1')}" + (f"  [{', '.join(ids)}]" if ids else "")
+            yield from (sentence_of(self.report.spec, rid, "  ") for rid in ids if rid in self.report.spec.requirements)
             harm = harm_of(self.report.spec, verdicts[0].check)
             if harm:
                 yield f"  harm: {harm}"

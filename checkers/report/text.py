@@ -101,10 +101,12 @@ def _lines_of(report: MachineReport, rid: str) -> Iterator[_Line]:
     for check in dict.fromkeys(v.check for v in report.other_checks() if rid in v.requirements):
         yield _Line(shown, check, *_judged([v for v in report.other_checks() if v.check == check]))
         shown = ""
-    for kind, place in (("test", spec.tests.get(rid)), ("system", spec.elsewhere.get(rid))):
+    for what, place, by in (
+        ("test", spec.tests.get(rid), "its verdict is pytest's"),
+        ("see", spec.elsewhere.get(rid), "its verdict stands there"),
+    ):
         if place is not None:
-            by = "its verdict is pytest's" if kind == "test" else "its verdict is that of the system"
-            yield _Line(shown, f"{kind} {place}", None, by)
+            yield _Line(shown, f"{what} {place}", None, by)
             shown = ""
     if shown:
         yield _Line(shown, "nothing checks it", Outcome.VIOLATED, "")

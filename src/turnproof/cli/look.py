@@ -47,12 +47,22 @@ def _facts(spec: AnySpec) -> dict[str, object]:
     "turnproof explain reply_operation",
     "turnproof explain reply_operation AbortRequested",
     "turnproof explain reply_operation abort_requested | less",
+    "turnproof explain reply_operation R-REPLY-13",
 )
 @click.command(context_settings=SETTINGS)
 @click.argument("machine")
-@click.argument("event", required=False)
+@click.argument("event", required=False, metavar="[EVENT|REQUIREMENT]")
 def explain(machine: str, event: str | None) -> int:
-    """Say the table in words: the whole machine, or the rows of one event in their order."""
+    """Say the table in words: the whole machine, or the rows of one event in their order. Or one requirement: what checks it.
+
+    A system has requirements, but no table of its own.
+    """
+    requirement = None if event is None else names.requirement(machine, event)
+    if requirement is not None:
+        from turnproof.checkers.report.requirement import explain_requirement
+
+        say(explain_requirement(*requirement))
+        return 0
     spec = names.one(machine)
     name = None if event is None else names.event_name(spec, event)
     from turnproof.checkers import draw

@@ -53,6 +53,17 @@ def engines(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_known(name, ENGINES, "engine") for name in single))
 
 
+def requirement(machine: str, name: str) -> tuple[AnySpec, str] | None:
+    """The specification and the id of its requirement, however it is spelled; ``None`` if the name has not the form of an id.
+
+    Raises :class:`Misuse` if it has, and that specification has no such requirement.
+    """
+    if "-" not in name or not name[-1].isdigit():
+        return None
+    (spec,) = some([machine])
+    return spec, _known(name, spec.requirements, "requirement")
+
+
 def event_name(spec: Spec, name: str) -> str:
     """The name of an event class, however it is spelled. Raises :class:`Misuse`."""
     try:
@@ -70,4 +81,4 @@ def _known(name: str, known: Iterable[str], what: str) -> str:
     raise Misuse(f"no {what} {excerpt(name)}{nearest(name, names) or every}")
 
 
-__all__ = ["catalog", "engines", "event_name", "machines", "one", "some"]
+__all__ = ["catalog", "engines", "event_name", "machines", "one", "requirement", "some"]
