@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from turnproof.checkers.graph import Graph
 
 STEPS = 20_000
-"""Steps of the sampled runs against the shell."""
+"""Most steps of the sampled runs against the shell, unless a number is asked for."""
+STEPS_A_ROW = 250
+"""A table is sampled in proportion to its rows: the shell is the same for all of them."""
 
 
 @attrs.frozen(kw_only=True)
@@ -35,7 +37,8 @@ class Plan:
     """Names from :data:`ENGINES`; empty: all of them."""
     certificate: Path | None = None
     """Where the certificate of the proofs is written; None: nowhere."""
-    steps: int = STEPS
+    steps: int | None = None
+    """Steps of the sampled runs; None: in proportion to the table."""
     seed: int | None = None
     left_out: Mapping[str, str] = attrs.field(factory=dict)
     """Engine -> why it is left out, for the report."""
@@ -94,7 +97,8 @@ def _symbolic(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[
 def _stateful(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
     from turnproof.checkers import stateful
 
-    return stateful.check(spec, steps=plan.steps, seed=plan.seed, progress=progress)
+    steps = min(STEPS, STEPS_A_ROW * len(spec.machine.rows)) if plan.steps is None else plan.steps
+    return stateful.check(spec, steps=steps, seed=plan.seed, progress=progress)
 
 
 def _golden(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
@@ -188,4 +192,4 @@ def diagrams_path() -> Path | None:
     return None if root is None else root / "diagrams"
 
 
-__all__ = ["ENGINES", "QUICK", "STEPS", "EngineEntry", "Findings", "Plan", "diagrams_path", "manifest_path"]
+__all__ = ["ENGINES", "QUICK", "STEPS", "STEPS_A_ROW", "EngineEntry", "Findings", "Plan", "diagrams_path", "manifest_path"]

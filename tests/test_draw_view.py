@@ -37,7 +37,8 @@ ENOUGH = 20_000
 def test_agrees_with_step(spec: Spec) -> None:
     graph = explore(spec)
     chosen = [*pairs(graph, every=1 + graph.steps // ENOUGH)]
-    assert len(chosen) > min(graph.steps, ENOUGH) // 2 > 5
+    # Nodes that differ only in what a history recalls are one state here.
+    assert len(chosen) > min(len(set(graph.states)) * len(graph.events), ENOUGH) // 2 > 5
     assert [*disagreements(spec.machine, chosen)] == []
 
 

@@ -13,7 +13,7 @@ How a row becomes transitions of the library:
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Generic, TypeVar, cast
 
@@ -223,7 +223,8 @@ def _lands(target: Reading, model: Model, phase: Enum) -> Condition:
 def _setter(cls: type, name: str) -> Callable[[Any, Any], Any]:
     names = [f.name for f in attrs.fields(cast(Any, cls))]
     place = names.index(name)
-    values = operator.attrgetter(*names)
+    # One name alone would give its value, not a tuple of one.
+    values: Callable[[Any], Sequence[Any]] = operator.attrgetter(*names) if len(names) > 1 else lambda instance: (getattr(instance, name),)
 
     def put(instance: Any, value: Any) -> Any:
         fields = list(values(instance))

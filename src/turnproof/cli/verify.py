@@ -12,7 +12,7 @@ import attrs
 import click
 
 from turnproof import __version__
-from turnproof.checkers.engines import ENGINES, QUICK, STEPS, Plan
+from turnproof.checkers.engines import ENGINES, QUICK, STEPS, STEPS_A_ROW, Plan
 from turnproof.checkers.report import (
     MachineReport,
     RunReport,
@@ -114,7 +114,7 @@ ABOUT = "\b\nEngines:\n" + "\n".join(f"  {name:<10}{entry.about}" for name, entr
 @click.option(
     "--certificate", type=FILE, metavar="FILE", help="Where the certificate of the proofs goes; a directory for several machines."
 )
-@click.option("--steps", type=click.IntRange(min=1), default=STEPS, show_default=True, help="Steps of the sampled runs.")
+@click.option("--steps", type=click.IntRange(min=1), help=f"Steps of the sampled runs; without it {STEPS_A_ROW} a row, at most {STEPS:,}.")
 @click.option("--seed", type=int, help="Seed of the sampled runs.")
 @click.option("-v", "--verbose", is_flag=True, help="List every check, tell every counterexample.")
 def verify(
@@ -127,7 +127,7 @@ def verify(
     pytest_: Path | None,
     itf: Path | None,
     certificate: Path | None,
-    steps: int,
+    steps: int | None,
     seed: int | None,
     verbose: bool,
 ) -> int:
