@@ -26,6 +26,7 @@ import attrs
 
 from turnproof.machines.kernel.evaluate import environment, fill, value
 from turnproof.specs.language import AnyMachine, Property, Said
+from turnproof.specs.symmetry import Interchangeable, check_interchangeable
 from turnproof.specs.system_parts import AnyPart, Budget, Channel, May, Part, Switch
 from turnproof.specs.system_words import Happening, Ledger, pending, received, sent, state, timer_is
 
@@ -298,11 +299,14 @@ class SystemSpec:
     """Fresh identities explored; one common set for all parts."""
     counter: int = 2
     """Bound of counters when explored; a step beyond it is cut off, and the report says so."""
+    interchangeable: tuple[Interchangeable, ...] = ()
+    """What may be exchanged without anybody noticing; checked. ``--symmetry`` then walks one state for all that differ by an exchange."""
 
     def __attrs_post_init__(self) -> None:
         from turnproof.specs.system_check import check_spec
 
         check_spec(self)
+        check_interchangeable(self)
 
     def undischarged(self) -> tuple[str, ...]:
         """Requirements with neither a property, nor a named test, nor a specification elsewhere that discharges them."""
@@ -318,6 +322,7 @@ __all__ = [
     "Copy",
     "Empties",
     "Happening",
+    "Interchangeable",
     "Ledger",
     "May",
     "NoDeadlock",

@@ -20,12 +20,15 @@ import numpy as np
 
 from turnproof.checkers.network.arrays import Arrays
 from turnproof.checkers.network.asked import Asked
+from turnproof.checkers.network.folded import Folded
 from turnproof.checkers.network.kernel.back import predecessor
+from turnproof.checkers.network.kernel.fold import fold, folded_predecessor
 from turnproof.checkers.network.kernel.places import B_MISSING, CUR, CUTS, MISSED, REDO, SHARDS, STEPS, Ints, Small
 from turnproof.checkers.network.kernel.step import shard_of
 from turnproof.checkers.network.kernel.walk import ask_rows, expand
 from turnproof.checkers.network.run import Broken, Fault, Runner, World
 from turnproof.checkers.network.shard import Full, Shard
+from turnproof.checkers.network.symmetry import Symmetry, chosen, faulty, performable
 from turnproof.checkers.network.tables import CODES, Tables
 from turnproof.checkers.network.triggers import Kind, Trigger
 from turnproof.checkers.network.walk import Choice, Flaw, Limits, Question, Trace, Walk, replay
@@ -58,15 +61,28 @@ class Place:
     redo: Small
     found: Ints
     again: Small
+    representatives: Ints
+    """As ``buffer``, for what was folded; empty where nothing is."""
+    folded: Ints
+    scratch: Ints
     position: int = 0
 
 
 class CompiledWalk:
     """A walk over one system. ``run`` once; then ``trace`` and the labelled graph."""
 
-    def __init__(self, runner: Runner, triggers: tuple[Trigger, ...], questions: tuple[Question, ...], *, threads: int = 2) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        triggers: tuple[Trigger, ...],
+        questions: tuple[Question, ...],
+        *,
+        threads: int = 2,
+        symmetry: Symmetry | None = None,
+    ) -> None:
         self.runner, self.triggers, self.questions, self.threads = runner, triggers, questions, threads
         self.tables = Tables(runner.system, triggers, counter=runner.counter)
+        self.folds = None if symmetry is None else Folded(symmetry, self.tables)
         self.asked = Asked(self.tables.compiler, questions, len(triggers), len(CODES))
         self.arrays = Arrays(self.tables, self.asked.free)
         self.questions_array = self.asked.array(self.arrays.words)
@@ -87,7 +103,14 @@ class CompiledWalk:
             redo=np.zeros(CHUNK, np.int32),
             found=self.asked.found(),
             again=np.zeros(0, np.int32),
+            representatives=self._representatives(),
+            folded=np.zeros(SHARDS, np.int64),
+            scratch=np.zeros(0, np.int64) if self.folds is None else self.folds.scratch(),
         )
+
+    def _representatives(self) -> Ints:
+        room = 0 if self.folds is None else SHARDS * (ROOM + len(self.triggers))
+        return np.zeros((SHARDS, room, self.arrays.layout.words), np.int64)
 
     def _begin(self) -> int:
         layout = self.arrays.layout
@@ -181,12 +204,21 @@ class CompiledWalk:
             self.arrays.a, self.arrays.b, place.work, shard.keys, place.position, place.again, again, new, place.redo, place.cache,
             place.buffer, place.filled, self.questions_array, place.found,
         )  # fmt: skip
+        if self.folds is not None:
+            for d in range(SHARDS):
+                fold(
+                    self.arrays.b, self.folds.f, self.folds.images, place.buffer[d], int(place.filled[d]), place.scratch,
+                    place.representatives, place.folded,
+                )  # fmt: skip
         return int(done), again
 
     def _take_in(self, d: int) -> None:
         for place in self.places:
-            self.shards[d].add(place.buffer[d], int(place.filled[d]))
-            place.filled[d] = 0
+            if self.folds is None:
+                self.shards[d].add(place.buffer[d], int(place.filled[d]))
+            else:
+                self.shards[d].add(place.representatives[d], int(place.folded[d]))
+            place.filled[d] = place.folded[d] = 0
 
     def _fill(self) -> None:
         first, asked = int(self.arrays.b[B_MISSING]), set[tuple[int, int, int]]()
@@ -197,6 +229,8 @@ class CompiledWalk:
         if not asked:
             return
         self.tables.fill(sorted(asked))
+        if self.folds is not None:
+            self.folds.close()
         narrow = self.arrays.sync()
         if narrow:
             self._widen()
@@ -212,6 +246,7 @@ class CompiledWalk:
         for place in self.places:
             place.buffer = np.zeros((*place.buffer.shape[:2], layout.words), np.int64)
             place.cache = np.full((RECENT, layout.words), -1, np.int64)
+            place.representatives = self._representatives()
 
     # ── what was found ──
 
@@ -227,11 +262,14 @@ class CompiledWalk:
             for s, place in enumerate(self.places):
                 row, t = self.asked.faulty(place.found)[code].tolist()
                 if fault is not None and row >= 0 and fault not in self.walk.flaws:
-                    self._flaw(fault, (*self.trace(s, row), self.choice(s, row, t)))
+                    self._flaw(fault, s, row, t)
 
-    def _flaw(self, fault: Fault, trace: Trace) -> None:
-        steps = replay(self.runner, trace[:-1])
+    def _flaw(self, fault: Fault, s: int, row: int, t: int) -> None:
+        before = self.trace(s, row)
+        steps = replay(self.runner, before)
         world = steps[-1].after if steps else self.runner.initial()
+        last = self.choice(s, row, t) if self.folds is None else faulty(self.runner, self.triggers, world, fault)
+        trace = (*before, last)
         try:
             self.runner.perform(world, self.runner.located(world, trace[-1].trigger, trace[-1].event))
         except Broken as broken:
@@ -252,11 +290,20 @@ class CompiledWalk:
         walk.handled = tables.handled()
         walk.wires, walk.copies = tables.used_wires, tables.used_copies
         for n, (s, row, t) in self.found.items():
-            walk.hits[self.questions[n].key] = partial(self._hit, s, row, t)
+            walk.hits[self.questions[n].key] = partial(self._hit, self.questions[n], s, row, t)
 
-    def _hit(self, s: int, row: int, t: int) -> Trace:
+    def _hit(self, question: Question, s: int, row: int, t: int) -> Trace:
         trace = self.trace(s, row)
-        return trace if t < 0 else (*trace, self.choice(s, row, t))
+        if t < 0:
+            return trace
+        if self.folds is None:
+            return (*trace, self.choice(s, row, t))
+        steps = replay(self.runner, trace)
+        world = steps[-1].after if steps else self.runner.initial()
+        for trigger, step in performable(self.runner, self.triggers, world):
+            if self.runner.holds_of(question.holds, step):
+                return (*trace, chosen(self.runner, world, trigger))
+        raise RuntimeError(f"internal error: {question.key} holds of a step from a representative, but of none from its like")
 
     def labels(self, properties: tuple[Property, ...]) -> Labels:
         """The graph with its edges, for judging the promises about the future among ``properties``."""
@@ -281,9 +328,11 @@ class CompiledWalk:
 
     def world(self, s: int, row: int) -> World:
         """The state of the system in that row of that shard."""
+        return self.tables.world(self._locals(s, row))
+
+    def _locals(self, s: int, row: int) -> list[int]:
         layout, key = self.arrays.layout, self.shards[s].keys[row]
-        locals_ = [int(key[layout.word[comp]]) >> int(layout.shift[comp]) & ((1 << width) - 1) for comp, width in enumerate(layout.widths)]
-        return self.tables.world(locals_)
+        return [int(key[layout.word[comp]]) >> int(layout.shift[comp]) & ((1 << width) - 1) for comp, width in enumerate(layout.widths)]
 
     def choice(self, s: int, row: int, t: int) -> Choice:
         """Trigger ``t`` in that state, with the event it takes out of a channel."""
@@ -296,6 +345,8 @@ class CompiledWalk:
     def trace(self, s: int, row: int) -> Trace:
         """A shortest way to that state."""
         level = bisect_right(self.shards[s].levels, row) - 1
+        if self.folds is not None:
+            return self._folded_trace(self.folds, level, s, row)
         back: list[Choice] = []
         while level > 0:
             s, row, t = self._before(level - 1, self.shards[s].keys[row].copy())
@@ -303,9 +354,33 @@ class CompiledWalk:
             level -= 1
         return tuple(reversed(back))
 
+    def _folded_trace(self, folds: Folded, level: int, s: int, row: int) -> Trace:
+        """A real run past the representatives on the way to that one."""
+        chain: list[tuple[int, ...]] = []
+        while level > 0:
+            chain.append(tuple(self._locals(s, row)))
+            target = np.array(chain[-1], np.int64)
+            s, row = self._folded_before(folds, level - 1, target)
+            level -= 1
+        return folds.symmetry.follow(self.runner, self.triggers, folds.canonical, list(reversed(chain)))
+
+    def _folded_before(self, folds: Folded, level: int, target: Ints) -> tuple[int, int]:
+        for s, shard in enumerate(self.shards):
+            row = folded_predecessor(
+                self.arrays.a, self.arrays.b, self.places[0].work, shard.keys, shard.levels[level], self._end_of(level, shard),
+                folds.f, folds.images, folds.scratch(), target,
+            )  # fmt: skip
+            if row >= 0:
+                return s, int(row)
+        raise RuntimeError("internal error: a representative has no predecessor in the level before")
+
+    @staticmethod
+    def _end_of(level: int, shard: Shard) -> int:
+        return shard.levels[level + 1] if level + 1 < len(shard.levels) else shard.count
+
     def _before(self, level: int, target: Ints) -> tuple[int, int, int]:
         for s, shard in enumerate(self.shards):
-            last = shard.levels[level + 1] if level + 1 < len(shard.levels) else shard.count
+            last = self._end_of(level, shard)
             row, t = predecessor(self.arrays.a, self.arrays.b, self.places[0].work, shard.keys, shard.levels[level], last, target)
             if row >= 0:
                 return s, int(row), int(t)

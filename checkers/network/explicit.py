@@ -16,12 +16,13 @@ from turnproof.checkers.network.questions import ANTECEDENT, BROKEN, REACHED, an
 from turnproof.checkers.network.run import Fault, Occurrence, Runner
 from turnproof.checkers.network.sequence import sequence
 from turnproof.checkers.network.story import code, tell
+from turnproof.checkers.network.symmetry import Symmetry
 from turnproof.checkers.network.triggers import Trigger, triggers
 from turnproof.checkers.network.vacuity import unused
 from turnproof.checkers.network.walk import Flaw, Limits, Question, Trace, Walk, replay
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.checkers.verdict import Engine, Outcome, Story, Verdict
-from turnproof.machines.kernel import show
+from turnproof.machines.kernel import TableError, show
 from turnproof.specs.language import Always, EventuallyAlways, LeadsTo, Property, Sometimes, Step
 from turnproof.specs.system import NoDeadlock, System, SystemSpec, SystemVariant, Within
 
@@ -42,6 +43,7 @@ class NetworkGraph:
     triggers: tuple[Trigger, ...]
     walk: Walk
     engine: PlainWalk | CompiledWalk
+    symmetry: Symmetry | None = None
     judged: dict[str, Judgement] = attrs.field(factory=dict)
     _labels: Labels | None = None
 
@@ -54,9 +56,12 @@ class NetworkGraph:
 
     def bounds(self) -> str:
         """``exhaustive (55 states, 100 steps; 2 tokens, counters to 2)``."""
+        what = "states" if self.symmetry is None else "representatives"
         parts = [
-            f"{self.walk.states:,} states, {self.walk.transitions:,} steps; {self.spec.tokens} tokens, counters to {self.spec.counter}"
+            f"{self.walk.states:,} {what}, {self.walk.transitions:,} steps; {self.spec.tokens} tokens, counters to {self.spec.counter}"
         ]
+        if self.symmetry is not None:
+            parts.append(f"one state for all that differ by an exchange of {self.symmetry}")
         if self.off:
             parts.append(f"without {', '.join(sorted(self.off))}")
         word = "exhaustive" if self.walk.complete and not self.walk.flaws else "cut short"
@@ -75,6 +80,7 @@ def explore(
     seconds: float | None = None,
     memory: int | None = None,
     until_broken: bool = False,
+    symmetry: bool = False,
     progress: Progress | None = None,
 ) -> NetworkGraph:
     """Walk every reachable state of ``spec.system``, or of ``system`` instead (a variant).
@@ -82,8 +88,9 @@ def explore(
     ``until_broken``: end once each property is broken, if none is a promise about the future; a shorter way cannot be found then.
 
     ``off`` names switches to turn off. ``engine`` is ``compiled``, ``plain`` (slow, needs nothing but Python), or ``auto``: compiled
-    where numba is installed. A walk that ``limit`` (states), ``seconds``, ``memory`` (bytes) or Ctrl-C ends is not complete, and
-    says so. Raises ``KeyError`` for an unknown switch or engine.
+    where numba is installed. ``symmetry`` walks one state for all that differ by an exchange of what the specification calls
+    interchangeable. A walk that ``limit`` (states), ``seconds``, ``memory`` (bytes) or Ctrl-C ends is not complete, and says so.
+    Raises ``KeyError`` for an unknown switch or engine, :class:`TableError` where there is nothing to exchange.
     """
     chosen = spec.system if system is None else system
     known = {s.name for s in chosen.switches}
@@ -93,11 +100,19 @@ def explore(
     asked = spec.properties if properties is None else properties
     runner = Runner(chosen, counter=spec.counter)
     every = triggers(chosen, tokens=spec.tokens, counter=spec.counter, off=off)
-    walker = walker_of(engine, runner, every, questions(asked), threads)
+    about, group = questions(asked), None
+    if symmetry:
+        if not spec.interchangeable:
+            raise TableError(f"{chosen.name} has nothing to exchange: name it in interchangeable= of its specification")
+        group = Symmetry(chosen, spec.interchangeable, spec.tokens)
+    put = about if group is None else tuple(group.closed(question) for question in about)
+    walker = walker_of(engine, runner, every, put, threads, group)
     answered = frozenset((BROKEN, p.name, 0) for p in asked) if until_broken and all(map(_found_walking, asked)) else frozenset()
     limits = Limits(states=limit, seconds=seconds, memory=memory, answered=answered)
     walk = walker.run(limits, SILENT if progress is None else progress)
-    return NetworkGraph(spec, chosen, asked, frozenset(off), runner, every, walk, walker)
+    if group is not None:
+        group.settle(walk, runner, every, about)
+    return NetworkGraph(spec, chosen, asked, frozenset(off), runner, every, walk, walker, group)
 
 
 def _found_walking(prop: Property) -> bool:
@@ -105,16 +120,21 @@ def _found_walking(prop: Property) -> bool:
 
 
 def walker_of(
-    engine: str, runner: Runner, every: tuple[Trigger, ...], asked: tuple[Question, ...], threads: int | None
+    engine: str,
+    runner: Runner,
+    every: tuple[Trigger, ...],
+    asked: tuple[Question, ...],
+    threads: int | None,
+    symmetry: Symmetry | None = None,
 ) -> PlainWalk | CompiledWalk:
     """The walk that ``engine`` names. Raises ``KeyError`` for a name it does not know."""
     if engine not in ("auto", "compiled", "plain"):
         raise KeyError(f"no engine {engine!r}; engines: auto, compiled, plain")
     if engine == "plain" or (engine == "auto" and importlib.util.find_spec("numba") is None):
-        return PlainWalk(runner, every, asked)
+        return PlainWalk(runner, every, asked, symmetry=symmetry)
     from turnproof.checkers.network.compiled import CompiledWalk
 
-    return CompiledWalk(runner, every, asked, threads=threads or min(2, os.cpu_count() or 1))
+    return CompiledWalk(runner, every, asked, threads=threads or min(2, os.cpu_count() or 1), symmetry=symmetry)
 
 
 # ── judging ──
@@ -166,9 +186,12 @@ def _flaw_story(graph: NetworkGraph, flaw: Flaw) -> Story:
 def judge_property(graph: NetworkGraph, prop: Property) -> Verdict:
     """The verdict on one property."""
     started = time.perf_counter()
-    if isinstance(prop, Within) and graph.walk.complete:
+    if isinstance(prop, Within) and graph.walk.complete and graph.symmetry is None:
         return attrs.evolve(_in_time(graph, prop), requirements=prop.requirements, seconds=time.perf_counter() - started)
-    outcome, detail, story = _judged(graph, prop)
+    if graph.symmetry is not None and isinstance(prop, LeadsTo | EventuallyAlways | Within):
+        outcome, detail, story = Outcome.UNDETERMINED, "what follows for ever is not kept by representatives: run without --symmetry", None
+    else:
+        outcome, detail, story = _judged(graph, prop)
     made = _verdict(graph, prop.name, outcome, detail, story)
     return attrs.evolve(made, requirements=prop.requirements, seconds=time.perf_counter() - started)
 

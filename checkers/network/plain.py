@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from turnproof.checkers.network.run import Broken, Cut, Delivery, Occurrence, Runner, World
+from turnproof.checkers.network.symmetry import Canonical, Symmetry
 from turnproof.checkers.network.triggers import Trigger
 from turnproof.checkers.network.walk import Choice, Flaw, Handled, Limits, Over, Question, Trace, Walk
 from turnproof.checkers.progress import SILENT, Progress
@@ -24,12 +25,15 @@ SAY_EVERY = 5_000
 class PlainWalk:
     """A walk, with every state kept as the value it is."""
 
-    def __init__(self, runner: Runner, triggers: tuple[Trigger, ...], questions: tuple[Question, ...]) -> None:
+    def __init__(
+        self, runner: Runner, triggers: tuple[Trigger, ...], questions: tuple[Question, ...], *, symmetry: Symmetry | None = None
+    ) -> None:
         self.runner, self.triggers = runner, triggers
+        self.key: Canonical = _itself if symmetry is None else symmetry.canonical()
         self.questions = {over: [q for q in questions if q.over is over] for over in Over}
         start = runner.initial()
         self.worlds: list[World] = [start]
-        self.index: dict[World, int] = {start: 0}
+        self.index: dict[Hashable, int] = {self.key(start): 0}
         self.parents: list[tuple[int, Choice] | None] = [None]
         self.walk = Walk("plain Python")
         self._handled: dict[tuple[int, object, object], Handled] = {}
@@ -86,7 +90,8 @@ class PlainWalk:
             self.walk.taken[number] = self.walk.taken.get(number, False) or changed
             self.note(step.deliveries)
             self.ask_step(i, choice, step)
-            if changed and step.after not in self.index:
+            if changed and (key := self.key(step.after)) not in self.index:
+                self.index[key] = len(self.worlds)
                 self.add(step.after, i, choice)
         for question in () if moved else self.questions[Over.STUCK]:
             if question.key not in self.walk.hits and self.runner.holds(question.holds, world):
@@ -101,7 +106,6 @@ class PlainWalk:
 
     def add(self, world: World, parent: int, choice: Choice) -> None:
         """A state seen for the first time."""
-        self.index[world] = len(self.worlds)
         self.worlds.append(world)
         self.parents.append((parent, choice))
         self.ask_state(len(self.worlds) - 1)
@@ -152,3 +156,7 @@ class PlainWalk:
             seen = (delivery.event, *delivery.effects)
             if n not in self.walk.copies and copy.of.name == part.name and any(copy.sees(t, delivery.said) for t in seen):
                 self.walk.copies.add(n)
+
+
+def _itself(world: World) -> Hashable:
+    return world

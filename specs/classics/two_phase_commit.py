@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from turnproof.machines.kernel import Machine, Range, Row, all_of, any_of, not_, one_of, symbol
 from turnproof.specs.language import Always, Fair, LeadsTo, Sometimes
-from turnproof.specs.system import Channel, NoDeadlock, Part, Spontaneous, System, SystemSpec, SystemVariant, Wire
+from turnproof.specs.system import Channel, Interchangeable, NoDeadlock, Part, Spontaneous, System, SystemSpec, SystemVariant, Wire
 
 MOST = 16
 """Managers that one coordinator can count."""
@@ -202,6 +202,7 @@ def specification(managers: int) -> SystemSpec:
             NoDeadlock("until everybody is done somebody can act", unless=over, requirements="2PC-3"),
             LeadsTo("everybody ends", leader.now.phase == Decision.NONE, over, fairness=(decides, *acts, *learns), requirements="2PC-3"),
         ),
+        interchangeable=(Interchangeable(*zip(others, system.channels, strict=True)),),
         variants=(
             SystemVariant(
                 system=two_phase_commit(managers, hasty=True),
