@@ -6,9 +6,11 @@ unconstrained: every event may come in every state, as often as it likes.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from attrs import evolve, frozen
 
-from turnproof.machines.kernel import NOBODY, StartTimer, StopTimer, implies, named, not_, one_of, symbol
+from turnproof.machines.kernel import NOBODY, StartTimer, StopTimer, Token, implies, named, not_, one_of, symbol
 from turnproof.machines.reply_operation import MACHINE, abort, attached, expiry, move, now, rotation, steer
 from turnproof.machines.reply_operation_words import (
     PRE_BACKEND,
@@ -55,6 +57,7 @@ from turnproof.machines.reply_operation_words import (
 )
 from turnproof.specs.language import (
     Always,
+    Carries,
     Fair,
     History,
     LeadsTo,
@@ -78,6 +81,8 @@ from turnproof.specs.reply_operation_requirements import ELSEWHERE, REQUIREMENTS
 then = after(ReplyOperation)
 
 # Written here again on purpose: a slip in the machine's own definitions must not move the properties with it.
+DECLARED = {"begins": symbol(WorkBegan), "ends": symbol(WorkEnded)}
+LATE = "a delivery that works as it said it would is ended as stalled, or one that hangs is not"
 pending = named("pending", now.result == Result.NONE)
 finalizing = named("committed", (now.result == Result.NONE) & now.frozen)
 abortable = named("abortable", (now.result == Result.NONE) & not_(now.frozen) & ((now.backend == NOBODY) | now.backend_consents))
@@ -99,10 +104,15 @@ class Past:
 
     attempt_recovered: bool = False
     """A stuck attempt was cancelled."""
+    cancelled_as_stuck: Annotated[str, Token] = NOBODY
+    """The attempt that was cancelled as stuck last, until the reply has a result."""
 
 
 past = symbol(Past)
-PAST = History(Past(), past, ((on(RecoveryRequested) & taken(), evolve(past, attempt_recovered=True)),))
+PAST = History(Past(), past, (
+    (on(RecoveryRequested) & taken(), evolve(past, attempt_recovered=True, cancelled_as_stuck=now.backend)),
+    (then.result != Result.NONE, evolve(past, cancelled_as_stuck=NOBODY)),
+))  # fmt: skip
 RELEASED_ONCE, RELEASES = at_most(1, count(Release), "the slot is given up at most once", variable="releases", requirements="R-REPLY-3",
     harm="a successor's slot is freed by the reply before it")  # fmt: skip
 SETTLED_ONCE, SETTLEMENTS = at_most(1, count(SettleOwner), "the owner settles at most once", variable="owner_settlements",
@@ -226,8 +236,8 @@ RECOVERY_PROPERTIES: tuple[Property, ...] = (
     never("no reply ends as aborted for stuck recovery", now.result == Result.ABORTED_FOR_STUCK_RECOVERY, requirements="R-REPLY-12"),
     Step("stuck recovery needs a running reply and an abortable backend not cancelled for it before", requirements="R-REPLY-13", holds=
          implies(on(RecoveryRequested) & taken(), (now.phase == Phase.RUNNING) & attended & abortable & (now.backend != now.recovered))),
-    refuses("an attempt is recovered at most once", RecoveryRequested, attended & (now.backend == now.recovered), requirements="R-REPLY-13",
-            harm="a second cancel reaches the attempt while it is cleaning up"),
+    refuses("an attempt is recovered at most once", RecoveryRequested, attended & (now.backend == past.cancelled_as_stuck),
+            requirements="R-REPLY-13", harm="a second cancel reaches the attempt while it is cleaning up"),
     Step("the next attempt may attach while the window is open, and closes it", requirements="R-REPLY-14", holds=
          implies(on(BackendAttached) & (now.window != Window.CLOSED) & (attached.backend != NOBODY) & (attached.backend != now.recovered),
                  taken() & (then.window == Window.CLOSED) & (then.backend == attached.backend) & (then.result == Result.NONE))),
@@ -268,6 +278,18 @@ EXPIRY_PROPERTIES: tuple[Property, ...] = (
          & emits(StartTimer, timer=Timer.LEASE))),
     Step("a phase or a backend does not renew the lease", requirements="R-REPLY-18", holds=
          implies(on(PhaseEntered, BackendAttached) & finalizing, not_(emits(StartTimer, timer=Timer.LEASE)))),
+    *(Carries(f"work that {what} moves the lease to the latest deadline that is declared", StartTimer, "not_before_ms",
+              event.latest_deadline_ms, when=on(type(event)), matching={"timer": Timer.LEASE}, requirements="R-REPLY-18", harm=LATE)
+      for what, event in DECLARED.items()),
+    Carries("a lease runs until the latest deadline that was declared", StartTimer, "not_before_ms", now.work_deadline_ms,
+            when=not_(on(WorkBegan, WorkEnded)), matching={"timer": Timer.LEASE}, requirements="R-REPLY-18", harm=LATE),
+    *(Carries(f"a deadline is remembered when work {what}", ReplyOperation, "work_deadline_ms", event.latest_deadline_ms,
+              when=on(type(event)), requirements="R-REPLY-18", harm=LATE) for what, event in DECLARED.items()),
+    Carries("a declared deadline is forgotten by nothing but the next", ReplyOperation, "work_deadline_ms", now.work_deadline_ms,
+            when=not_(on(WorkBegan, WorkEnded)), requirements="R-REPLY-18", harm=LATE),
+    *(Carries(f"the {timer.value} timer waits for no declared work", StartTimer, "not_before_ms", 0, matching={"timer": timer},
+              requirements=rid, harm="a stuck reply holds its slot until the work's deadline")
+      for timer, rid in ((Timer.SETTLE, "R-REPLY-5"), (Timer.WINDOW, "R-REPLY-15"))),
     refuses("stuck recovery ends no healthy wait", ExpiryRequested, waiting & (expiry.reason == ExpiryReason.STUCK_RECOVERY),
         requirements="R-REPLY-19",
             harm="a reply that waits for capacity is killed for waiting"),
