@@ -123,8 +123,9 @@ def recording(tmp_path: Path) -> Path:
 
 def test_a_recording_is_judged_by_the_design_that_fits(recording: Path) -> None:
     result = run("replay", "reply_operation", recording)
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert "HOLDS the program behaves like openclaw_2026_9_6: " in result.stdout
+    assert "VIOLATED the program does what reply_operation requires (R-REPLY-" in result.stdout
     assert run("replay", "reply_operation", recording, "--variant", "shipped", "--from", "openclaw").exit_code == 0
 
 

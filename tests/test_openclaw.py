@@ -62,7 +62,7 @@ def written(path: Path, records: list[Record]) -> Path:
 
 def test_the_source_and_the_variant_are_found_without_being_named(report: ReplayReport) -> None:
     assert report.design == SHIPPED.name == SOURCE.variant
-    assert exit_status(report.verdicts) == 0
+    assert [v.outcome for v in report.verdicts] == [Outcome.HOLDS, Outcome.VIOLATED]
     assert [fit.design for fit in report.fits] == [SHIPPED.name, MACHINE.name], "no other can fit better, so none is tried"
 
 
@@ -104,6 +104,15 @@ def test_the_text_says_it_in_words(report: ReplayReport) -> None:
     assert "HOLDS the program behaves like openclaw_2026_9_6: 15,784 of 15,784 calls" in text
     assert "rows used: " in text
     assert json.loads(json.dumps(report.json()))["differences"][0]["requirements"] == ["R-REPLY-19"]
+
+
+def test_a_program_that_behaves_as_known_and_breaks_requirements_does_not_pass(report: ReplayReport) -> None:
+    _, required = report.verdicts
+    assert exit_status(report.verdicts) == 1
+    assert required.requirements == ("R-REPLY-19", "R-REPLY-22", "R-REPLY-26")
+    assert required.how == "85 of 15,784 calls must not be"
+    assert "expire(stuck_recovery): phase failed" in required.detail
+    assert required.detail.endswith("--variant openclaw_2026_9_6")
 
 
 def test_rows_that_recordings_never_use_are_named(report: ReplayReport) -> None:
@@ -304,7 +313,7 @@ def test_other_recordings_of_the_same_program(what: str, records: list[Record], 
     change, status, said = OTHERS[what]
     made = copy.deepcopy(records[:90])
     change(made)
-    report = replay(SPEC, written(tmp_path / "other.jsonl", made))
+    report = replay(SPEC, written(tmp_path / "other.jsonl", made), variant="shipped")
     assert exit_status(report.verdicts) == status
     assert said in report.text()
 
@@ -323,7 +332,7 @@ def test_what_comes_after_an_unknown_call_with_an_effect_is_not_judged(records: 
 def test_a_difference_that_an_unknown_call_may_have_caused_is_not_held_against_the_machine(records: list[Record], tmp_path: Path) -> None:
     made = copy.deepcopy(records[:60])
     every_step(lambda step: step.update(call="consent") if step["call"] == "setAbortable" else None)(made)
-    assert exit_status(replay(SPEC, written(tmp_path / "consent.jsonl", made)).verdicts) == 3
+    assert exit_status(replay(SPEC, written(tmp_path / "consent.jsonl", made), variant="shipped").verdicts) == 3
 
 
 MALFORMED: Mapping[str, tuple[Callable[[list[Record]], object], str]] = {
@@ -348,7 +357,7 @@ def test_a_malformed_recording_is_a_clear_error(what: str, records: list[Record]
 def test_a_torn_last_line_is_left_out_and_said(records: list[Record], tmp_path: Path) -> None:
     path = written(tmp_path / "torn.jsonl", records[:20])
     path.write_bytes(path.read_bytes()[:-50])
-    report = replay(SPEC, path)
+    report = replay(SPEC, path, variant="shipped")
     assert report.counts["sequences"] == 19
     assert "torn.jsonl:20: the last line is torn and was left out" in report.text()
     assert exit_status(report.verdicts) == 0

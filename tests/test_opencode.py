@@ -67,7 +67,8 @@ def test_every_recording_is_expected() -> None:
 def test_the_shipped_server_is_followed_to_the_end(name: str) -> None:
     report = traces.replay(SPEC, DATA / f"{name}.jsonl", source="opencode")
     designs, requirements = EXPECTED[name]
-    assert [v.outcome for v in report.verdicts] == [Outcome.HOLDS]
+    assert [v.outcome for v in report.verdicts] == [Outcome.HOLDS, *([Outcome.VIOLATED] if requirements else [])]
+    assert {rid for v in report.verdicts for rid in v.requirements} == requirements
     assert report.design == SHIPPED
     assert followed_by(report) == designs
     assert broken(report) == requirements

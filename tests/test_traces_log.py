@@ -304,7 +304,7 @@ def test_a_promise_that_a_line_breaks_is_told_in_one_line(tmp_path: Path) -> Non
     sentence = "every reply with a result that holds its slot has an armed settle timer"
     [broken] = [b for b in report.broken if b.sentence == sentence]
     assert (broken.place, broken.key, broken.times) == (f"{path}:2", "r", 1)
-    assert f'{path}:2: r broke "{sentence}" (R-REPLY-5)' in report.text()
+    assert f'{path}:2: r: AbortRequested(reason=user) broke "{sentence}" (R-REPLY-5)' in report.text()
 
 
 def test_a_variant_is_followed_and_its_faults_are_known(tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ import attrs
 from turnproof.checkers.predicates import Memory, Pasts, Predicates, StepTest
 from turnproof.machines.kernel import NOBODY, Ignored, Kind, Row, Taken, fields_of
 from turnproof.machines.kernel.domain import representative
-from turnproof.specs.language import Always, AnyMachine, Property, Said, Spec, Step
+from turnproof.machines.kernel.formula import variables
+from turnproof.specs.language import Always, AnyMachine, Emitted, Property, Said, Spec, Step
 
 Item = tuple[Any, Pasts]
 """A state, and the history variables."""
@@ -115,6 +116,12 @@ class Beliefs:
         self._tests: list[tuple[bool, StepTest]] = [
             (isinstance(p, Step), predicates.test(p.holds)) for p in self.promises if isinstance(p, (Always, Step))
         ]
+        self._answers: list[tuple[Property, StepTest]] = [
+            (p, predicates.test(p.holds))
+            for p in self.promises
+            if isinstance(p, Step) and not any(isinstance(v, Emitted) or v.scope == "next" for v in variables(p.holds))
+        ]
+        """Promises about how an event is answered, whatever its effects and the state after it."""
         self._released = None if self.machine.released is None else predicates.test(self.machine.released_formula)
         self._tokens = _TokenFields()
         self._nodes: dict[frozenset[Item], Node] = {}
@@ -209,6 +216,14 @@ class Beliefs:
             if broken:
                 found.append(number)
         return tuple(found)
+
+    def would_break(self, items: Iterable[Item], meaning: Meaning) -> tuple[Property, ...]:
+        """Promises that break wherever the instance may be, if the event was answered as the line says."""
+        said = meaning.said
+        if said is None:
+            return ()
+        befores = list(items)
+        return tuple(p for p, test in self._answers if not any(test(s, pasts, meaning.event, said, (), s, pasts) for s, pasts in befores))
 
     # ── what is not logged ──
 

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from turnproof.checkers.traces.beliefs import Beliefs, Item, Meaning, Node, Passage, TooLittleKnown, agrees, differing
-from turnproof.checkers.traces.finding import Finding, Kind, Tolerance
+from turnproof.checkers.traces.finding import Finding, Kind, Tolerance, said
 from turnproof.checkers.traces.follow import Follower, Instance, Order
 from turnproof.checkers.traces.report import Divergence, Told
 from turnproof.checkers.written import show_event, show_value
@@ -69,23 +69,25 @@ class Case:
 
     def tell(self) -> Divergence:
         """Everything that can be said about it."""
-        said = _said(self.last.line)
+        text = said(self.last.line)
         if self.instance is None or self.meaning is None:
-            return Divergence(place=self.last.place, said=f"{said} does not fit")
+            return Divergence(place=self.last.place, said=f"{text} does not fit")
         names = {name: real for real, name in self.instance.names.items()}
         items = sorted(self.beliefs.close(self.instance.node), key=repr)
         passages = [self.beliefs.step(item, self.meaning.event) for item in items]
-        smallest = self._smallest()
+        smallest, broken = self._smallest(), self.beliefs.would_break(items, self.meaning)
         return Divergence(
             place=self.last.place,
-            said=said,
+            said=text,
             objections=tuple(dict.fromkeys(_objection(p, self.meaning, names) for p in passages))[:STATES],
             states=tuple(_state(item, self.beliefs.machine, names) for item in items[:STATES])
             + ((f"and {len(items) - STATES} more",) if len(items) > STATES else ()),
             possible=self._possible(names),
             repair=self._repair(),
-            story=tuple(Told(number=kept.line.seq, text=_said(kept.line)) for kept in smallest),
+            story=tuple(Told(number=kept.line.seq, text=said(kept.line)) for kept in smallest),
             log=tuple(_written(kept.line, number) for number, kept in enumerate(smallest, 1)),
+            promises=tuple(f'"{p.name}"' + (f" ({', '.join(p.requirements)})" if p.requirements else "") for p in broken),
+            requirements=tuple(dict.fromkeys(rid for p in broken for rid in p.requirements)),
         )
 
     # ── following again ──
@@ -302,20 +304,9 @@ def _same(one: TraceLine, other: TraceLine) -> bool:
     return one.event == other.event and one.args == other.args
 
 
-def _said(line: TraceLine) -> str:
-    args = ", ".join(f"{n}={_json(v)}" for n, v in line.args.items())
-    said = f"{line.key}: {line.event}({args})" if args else f"{line.key}: {line.event}"
-    said += f" {line.answer}" if line.answer else ""
-    return said + (" -> " + ", ".join(f"{n}={_json(v)}" for n, v in line.post.items()) if line.post else "")
-
-
 def _written(line: TraceLine, seq: int) -> str:
     found = attrs.asdict(line, filter=lambda field, value: field.name != "extra" and value is not None)
     return json.dumps({name: found[name] for name in FIELDS if name in found} | {"seq": seq}, ensure_ascii=False)
-
-
-def _json(value: object) -> str:
-    return value or "none" if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _objection(passage: Passage, meaning: Meaning, names: Mapping[str, str]) -> str:

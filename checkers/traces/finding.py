@@ -62,7 +62,24 @@ class Breach:
 
     place: Place
     key: str
+    said: str
     times: int = 0
+
+
+def said(line: TraceLine) -> str:
+    """A line as a person reads it: ``chat-7: PhaseEntered(phase=running) taken -> phase=running``."""
+    text = came(line) + (f" {line.answer}" if line.answer else "")
+    return text + (" -> " + ", ".join(f"{name}={_plain(value)}" for name, value in line.post.items()) if line.post else "")
+
+
+def came(line: TraceLine) -> str:
+    """The event of a line alone."""
+    args = ", ".join(f"{name}={_plain(value)}" for name, value in line.args.items())
+    return f"{line.key}: {line.event}({args})" if args else f"{line.key}: {line.event}"
+
+
+def _plain(value: object) -> str:
+    return value or "none" if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @attrs.frozen
@@ -76,4 +93,4 @@ class Seen:
     """How its key stands in it, if it is written as the style of the log has it."""
 
 
-__all__ = ["Breach", "Finding", "Kind", "Place", "Seen", "Tolerance"]
+__all__ = ["Breach", "Finding", "Kind", "Place", "Seen", "Tolerance", "came", "said"]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.checkers.traces.beliefs import Beliefs, Edge, TooLittleKnown
-from turnproof.checkers.traces.finding import Breach, Finding, Kind, Place, Seen, Tolerance
+from turnproof.checkers.traces.finding import Breach, Finding, Kind, Place, Seen, Tolerance, came
 from turnproof.checkers.traces.follow import Follower, Instance, Order
 from turnproof.traces.files import Lines, lines_of
 from turnproof.traces.line import LineProblem, TraceError, TraceLine, column_of, read_line
@@ -139,7 +139,7 @@ class LogReplay:
                         instance.node = edge.node
                         if edge.special:
                             self._number = number
-                            self._pass(instance, edge)
+                            self._pass(instance, edge, line)
                         continue
             self._number = number
             self._slowly(line)
@@ -182,14 +182,14 @@ class LogReplay:
             self.blank += 1
             return
         found = None if data.startswith(self._style.head) else parts(data)
-        if found is not None and self._parted(*found):
+        if found is not None and self._parted(*found, data):
             return
         line = read_line(data)
         plain = usual(data, self._style, line.seq, line.key) if found is None else None
         written, text = plain or (None, None if found is None else found[2])
         self._arrive(Seen(Place(self._path, self._number), line, text, written))
 
-    def _parted(self, seq: int, key: str, text: Text) -> bool:
+    def _parted(self, seq: int, key: str, text: Text, data: bytes) -> bool:
         """The same as :meth:`_block` does, for a line whose fields stand in another order; false if it must be decoded."""
         instance, head = self.instances.get(key), b"%b%d" % (self._style.head, seq)
         if instance is None:
@@ -202,7 +202,7 @@ class LogReplay:
         if edge is None:
             return False
         instance.order.advance(seq)
-        self._pass(instance, edge)
+        self._pass(instance, edge, data)
         return True
 
     def _arrive(self, seen: Seen) -> None:
@@ -354,13 +354,17 @@ class LogReplay:
             instance.node = self._nowhere
             return
         self.follower.remember(instance.node, taken.text, taken.edge)
-        self._pass(instance, taken.edge)
+        self._pass(instance, taken.edge, seen.line)
 
-    def _pass(self, instance: Instance, edge: Edge) -> None:
+    def _pass(self, instance: Instance, edge: Edge, line: TraceLine | bytes) -> None:
         """Go along ``edge``, and see to what is special about it."""
         self.follower.go(instance, edge)
         for promise in edge.broken:
-            self.broken.setdefault(promise, Breach(Place(self._path, self._number), instance.key)).times += 1
+            breach = self.broken.get(promise)
+            if breach is None:
+                text = came(read_line(line) if isinstance(line, bytes) else line)
+                breach = self.broken[promise] = Breach(Place(self._path, self._number), instance.key, text)
+            breach.times += 1
         if edge.ends and self.only is None:
             self._recent.append(instance.key)
             if len(self._recent) > RECENT:

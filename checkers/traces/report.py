@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from turnproof.checkers.verdict import Outcome, Verdict
+from turnproof.checkers.verdict import Engine, Outcome, Verdict
 
 SHOWN = 12
 """Names of a long list that the text shows; JSON has them all."""
@@ -71,6 +71,10 @@ class Divergence:
     """The shortest part of the log that still diverges here."""
     log: tuple[str, ...] = ()
     """The same part as trace lines, counted anew, to be saved and replayed."""
+    promises: tuple[str, ...] = ()
+    """Sentences that would not hold if it had happened as the line says, whatever its effects were, with their requirements."""
+    requirements: tuple[str, ...] = ()
+    """The requirements of those."""
 
 
 @attrs.frozen(kw_only=True)
@@ -83,6 +87,8 @@ class Broken:
     times: int
     place: str
     key: str
+    said: str
+    """The first line that broke it."""
 
 
 @attrs.frozen(kw_only=True)
@@ -138,15 +144,37 @@ def render_text(report: ReplayReport) -> str:
     return "\n".join(_lines(report)) + "\n"
 
 
+def requirements_verdict(machine: str, design: str, differences: Sequence[Difference], of: str) -> Iterator[Verdict]:
+    """That the program breaks requirements, although it behaves like a known design. Nothing if it breaks none.
+
+    Whoever names the design (``--variant``) asks whether the program is that one, and is not told this; whoever names none asks whether it
+    is right.
+    """
+    wrong = [difference for difference in differences if difference.requirements]
+    if not wrong:
+        return
+    ids = tuple(dict.fromkeys(rid for difference in wrong for rid in difference.requirements))
+    first = wrong[0]
+    told = f"{first.story[-1].text}: {first.program}; required: {first.target}" if first.story else first.program
+    yield Verdict(
+        machine=machine,
+        check=f"the program does what {machine} requires",
+        engine=Engine.TRACES,
+        outcome=Outcome.VIOLATED,
+        how=f"{sum(difference.calls for difference in wrong):,} of {of} must not be",
+        detail=f"for example {first.where}, {told}. To ask only whether it is the known design: --variant {design}",
+        requirements=ids,
+    )
+
+
 def _lines(report: ReplayReport) -> Iterator[str]:
     yield f"{report.machine}: {', '.join(report.files)} ({report.source})"
-    yield "  " + ", ".join(f"{count:,} {name}" for name, count in report.counts.items())
+    yield "  " + ", ".join(_count(count, name) for name, count in report.counts.items())
     if report.fits:
         yield "fits:"
         width = max(len(fit.design) for fit in report.fits)
         for fit in report.fits:
-            mark = "  <- behaves like this" if fit.design == report.design else ""
-            yield f"  {fit.design:<{width}}  {fit.sequences:>7,} {report.units[0]}s, {fit.calls:>9,} {report.units[1]}s{mark}"
+            yield f"  {fit.design:<{width}}  {fit.sequences:>7,} {report.units[0]}s, {fit.calls:>9,} {report.units[1]}s{_mark(report, fit)}"
     if report.differences:
         yield ""
         yield f"what the program does and {report.machine} forbids:"
@@ -169,6 +197,21 @@ def _lines(report: ReplayReport) -> Iterator[str]:
     yield from (_verdict(verdict) for verdict in report.verdicts)
 
 
+def _count(count: int, name: str) -> str:
+    first, _, rest = name.partition(" ")
+    return f"{count:,} {first.removesuffix('s') if count == 1 else first}{' ' * bool(rest)}{rest}"
+
+
+def _mark(report: ReplayReport, fit: Fit) -> str:
+    """What the arrow behind a design says: the program is that one, or it was asked to be, or is nearest to it."""
+    if fit.design == report.design:
+        if report.verdicts[0].outcome is Outcome.HOLDS:
+            return "  <- behaves like this"
+        return "  <- asked for, and does not fit" if report.verdicts[0].outcome is Outcome.VIOLATED else "  <- as far as can be judged"
+    best = max(report.fits, key=lambda other: (other.sequences, other.calls))
+    return "  <- fits best" if fit is best and report.verdicts[0].outcome is Outcome.VIOLATED else ""
+
+
 def _difference(difference: Difference, units: tuple[str, str]) -> Iterator[str]:
     yield ""
     yield f"  {', '.join(difference.requirements) or 'no requirement names it'}: {'; '.join(difference.sentences)}"
@@ -183,6 +226,7 @@ def _difference(difference: Difference, units: tuple[str, str]) -> Iterator[str]
 def _divergence(divergence: Divergence) -> Iterator[str]:
     yield f"{divergence.place}: {divergence.said}"
     yield from (f"  {objection}" for objection in divergence.objections)
+    yield from (f"  as the line has it, it breaks {promise}" for promise in divergence.promises[:SHOWN])
     yield from (f"  last consistent state: {state}" for state in divergence.states)
     if divergence.possible:
         yield f"  possible there: {_few(divergence.possible)}"
@@ -202,11 +246,12 @@ def _story(story: tuple[Told, ...]) -> Iterator[str]:
 def _broken(broken: Broken) -> Iterator[str]:
     ids = f" ({', '.join(broken.requirements)})" if broken.requirements else ""
     times = "" if broken.times == 1 else f", {broken.times:,} times in all"
-    yield f'{broken.place}: {broken.key} broke "{broken.sentence}"{ids}{times}' + (f": {broken.harm}" if broken.harm else "")
+    yield f'{broken.place}: {broken.said} broke "{broken.sentence}"{ids}{times}' + (f": {broken.harm}" if broken.harm else "")
 
 
 def _verdict(verdict: Verdict) -> str:
-    return f"{verdict.outcome.name} {verdict.check}: {verdict.how}" + (f"; {verdict.detail}" if verdict.detail else "")
+    ids = f" ({', '.join(verdict.requirements)})" if verdict.requirements else ""
+    return f"{verdict.outcome.name} {verdict.check}{ids}: {verdict.how}" + (f"; {verdict.detail}" if verdict.detail else "")
 
 
 def _few(names: tuple[str, ...] | list[str]) -> str:
@@ -219,4 +264,4 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
-__all__ = ["Broken", "Difference", "Divergence", "Fit", "ReplayReport", "Told", "counted", "render_text", "to_json"]
+__all__ = ["Broken", "Difference", "Divergence", "Fit", "ReplayReport", "Told", "counted", "render_text", "requirements_verdict", "to_json"]

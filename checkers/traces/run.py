@@ -12,7 +12,7 @@ from turnproof.checkers.traces.diagnose import tell
 from turnproof.checkers.traces.finding import Kind, Tolerance
 from turnproof.checkers.traces.log import LogReplay
 from turnproof.checkers.traces.recording import Explaining, Fitting, Read, Tally, differing
-from turnproof.checkers.traces.report import Broken, Difference, Divergence, ReplayReport, Told, counted
+from turnproof.checkers.traces.report import Broken, Difference, Divergence, ReplayReport, Told, counted, requirements_verdict
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
 from turnproof.machines.kernel import Machine
 from turnproof.specs.language import AnyMachine, Sometimes, Spec, taken
@@ -85,13 +85,13 @@ def _source(spec: Spec, paths: Sequence[Path], name: str | None) -> Source | Non
     """The source of the files; None for trace lines."""
     if name in ("trace", "turnproof"):
         return None
-    found = named_source(name) if name is not None else recognise(_first(paths))
+    found = named_source(name) if name is not None else recognise(_first_record(paths))
     if found is not None and found.machine != spec.machine.name:
         raise TraceError(f"{paths[0]}: is a recording of {found.program}, which is about {found.machine}, not {spec.machine.name}")
     return found
 
 
-def _first(paths: Sequence[Path]) -> object:
+def _first_record(paths: Sequence[Path]) -> object:
     for path in paths:
         for some in lines_of(path):
             for line in (*some.data, some.torn):
@@ -157,7 +157,7 @@ def _replay_log(
         source="trace lines",
         files=tuple(str(path) for path in paths),
         counts=_counts(read),
-        verdicts=tuple(_log_verdicts(spec, design, read, broken, allow)),
+        verdicts=tuple(_log_verdicts(spec, design, read, broken, allow, divergences)),
         divergences=divergences,
         broken=broken,
         unknown=unknown,
@@ -179,12 +179,12 @@ def _broken(beliefs: Beliefs, read: LogReplay) -> Iterator[Broken]:
         if found is not None:
             yield Broken(
                 sentence=promise.name, requirements=promise.requirements, harm=promise.harm,
-                times=found.times, place=str(found.place), key=found.key,
+                times=found.times, place=str(found.place), key=found.key, said=found.said,
             )  # fmt: skip
 
 
 def _log_verdicts(
-    spec: Spec, design: AnyMachine, read: LogReplay, broken: Sequence[Broken], allow: frozenset[Tolerance]
+    spec: Spec, design: AnyMachine, read: LogReplay, broken: Sequence[Broken], allow: frozenset[Tolerance], told: Sequence[Divergence]
 ) -> Iterator[Verdict]:
     name, counts = spec.machine.name, read.counts
     check = f"the log follows {design.name}"
@@ -194,7 +194,8 @@ def _log_verdicts(
     wrong = ", ".join(f"{counted(counts[k], 'line')} {WRONG[k]}" for k in WRONG if counts[k])
     unknown = sum(read.follower.unknown.values())
     if wrong:
-        yield _verdict(name, check, Outcome.VIOLATED, how, wrong)
+        ids, first = _first(told)
+        yield _verdict(name, check, Outcome.VIOLATED, how, f"{wrong}; {first}" if first else wrong, ids)
     elif counts[Kind.UNDETERMINED]:
         lost = f"{counted(counts[Kind.UNDETERMINED], 'instance')} lost from sight: {Kind.UNDETERMINED.value}"
         yield _verdict(name, check, Outcome.UNDETERMINED, how, lost)
@@ -207,8 +208,17 @@ def _log_verdicts(
         yield _verdict(name, check, Outcome.HOLDS, how)
     if design is spec.machine:
         for promise in broken:
-            where = f"first at {promise.place}"
+            where = f"broken first at {promise.place}, {promise.said}" + (f": {promise.harm}" if promise.harm else "")
             yield _verdict(name, promise.sentence, Outcome.VIOLATED, counted(promise.times, "line"), where, promise.requirements)
+
+
+def _first(told: Sequence[Divergence]) -> tuple[tuple[str, ...], str]:
+    """The first line that is wrong, on one line for whoever reads no further: event, why, promise. With the requirements it breaks."""
+    if not told:
+        return (), ""
+    one = told[0]
+    promise = f"; it breaks {one.promises[0]}" if one.promises else ""
+    return one.requirements, f"the first, {one.place}: {one.said}{': ' if one.objections else ''}{'; '.join(one.objections)}{promise}"
 
 
 def _nothing_matched(read: LogReplay) -> str:
@@ -258,7 +268,10 @@ def _replay_recording(spec: Spec, paths: Sequence[Path], source: Source, asked: 
         source=f"recording of {source.program}",
         files=tuple(str(path) for path in paths),
         counts={"sequences": read.sequences, "calls": read.calls, "calls judged": read.calls - read.unjudged - best.unjudged},
-        verdicts=(_recording_verdict(spec, source, read, chosen, best, differences),),
+        verdicts=(
+            _recording_verdict(spec, source, read, chosen, best, differences),
+            *(() if asked else requirements_verdict(spec.machine.name, chosen.machine.name, differences, counted(read.calls, "call"))),
+        ),
         fits=fitting.fits(),
         differences=differences,
         divergences=tuple(_clashes(source, chosen)),
@@ -279,7 +292,9 @@ def _recording_verdict(spec: Spec, source: Source, read: Read, chosen: Tally, be
         return _verdict(name, check, Outcome.VIOLATED, how, f"nothing matched: {nothing}")
     if chosen.clashed:
         hint = f"; {best.machine.name} fits best" if best is not chosen else ""
-        return _verdict(name, check, Outcome.VIOLATED, how, f"{counted(chosen.clashed, 'sequence')} with a difference{hint}")
+        first = next(_clashes(source, chosen))
+        first_ = f"; the first, {first.place}: {first.said}, but {'; '.join(first.objections)}"
+        return _verdict(name, check, Outcome.VIOLATED, how, f"{counted(chosen.clashed, 'sequence')} with a difference{hint}{first_}")
     unjudged = read.unjudged + chosen.unjudged
     if unjudged:
         return _verdict(
@@ -287,9 +302,7 @@ def _recording_verdict(spec: Spec, source: Source, read: Read, chosen: Tally, be
         )
     if read.missing:
         return _verdict(name, check, Outcome.UNDETERMINED, how, f"not every call tells {', '.join(read.missing)}")
-    ids = list(dict.fromkeys(rid for difference in differences for rid in difference.requirements))
-    breaks = f"it breaks {', '.join(ids)}, see above; `--variant {TARGET}` demands the target" if ids and chosen is best else ""
-    return _verdict(name, check, Outcome.HOLDS, how, breaks)
+    return _verdict(name, check, Outcome.HOLDS, how)
 
 
 def _nothing_compared(source: Source, read: Read) -> str:

@@ -17,7 +17,7 @@ import attrs
 
 from turnproof.checkers.predicates import Memory, Pasts, Predicates, StepTest
 from turnproof.checkers.progress import SILENT, Progress
-from turnproof.checkers.traces.report import Difference, Divergence, Fit, ReplayReport, Told, counted
+from turnproof.checkers.traces.report import Difference, Divergence, Fit, ReplayReport, Told, counted, requirements_verdict
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
 from turnproof.machines.kernel import Ignored, StartTimer, StopTimer, Taken
 from turnproof.specs.language import Always, AnyMachine, Property, Said, Spec, Step
@@ -298,7 +298,10 @@ def replay_stream(
         source=f"recording of {source.program}",
         files=tuple(str(path) for path in paths),
         counts={"lines": read.lines, "sessions": len(read.sessions), "moments": moments, "lines passed over": sum(read.passed.values())},
-        verdicts=(_verdict(spec, chosen, best, read, moments, differences, asked is None),),
+        verdicts=(
+            _verdict(spec, chosen, best, read, moments, differences),
+            *(() if asked else requirements_verdict(spec.machine.name, chosen.design.name, differences, counted(moments, "moment"))),
+        ),
         fits=tuple(sorted((Fit(design=f.design.name, sequences=f.sessions, calls=f.moments) for f in followers), key=lambda f: -f.calls)),
         differences=differences,
         divergences=tuple(_divergence(chosen, parted) for parted in chosen.parted[:DIVERGENCES]),
@@ -326,19 +329,18 @@ def _records(paths: Sequence[Path], torn: list[str]) -> Iterator[tuple[str, obje
                     yield f"{path.name}:{number}", record
 
 
-def _verdict(
-    spec: Spec, chosen: Follower, best: Follower, read: StreamRead, moments: int, differences: Sequence[Difference], free: bool
-) -> Verdict:
+def _verdict(spec: Spec, chosen: Follower, best: Follower, read: StreamRead, moments: int, differences: Sequence[Difference]) -> Verdict:
     ids = list(dict.fromkeys(rid for difference in differences for rid in difference.requirements))
     detail, outcome = "", Outcome.HOLDS
     if not moments:
         outcome, detail = Outcome.VIOLATED, "nothing matched: no line says anything about a session"
     elif chosen.parted:
         hint = f"; {best.design.name} follows best" if best is not chosen else ""
-        outcome, detail = Outcome.VIOLATED, f"{counted(len(chosen.parted), 'session')} with a moment it cannot explain{hint}"
-    elif ids:
-        detail = f"it breaks {', '.join(ids)}, see above; `--variant target` demands the target"
-        outcome = Outcome.HOLDS if free or chosen.design is not spec.machine else Outcome.VIOLATED
+        first = _divergence(chosen, chosen.parted[0])
+        told = f"the first, {first.place}: {first.said}, but {'; '.join(first.objections)}"
+        outcome, detail = Outcome.VIOLATED, f"{counted(len(chosen.parted), 'session')} with a moment it cannot explain{hint}; {told}"
+    elif ids and chosen.design is spec.machine:
+        outcome, detail = Outcome.VIOLATED, f"it breaks {', '.join(ids)}, see above"
     return Verdict(
         machine=spec.machine.name,
         check=f"the program behaves like {chosen.design.name}",

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
+import shutil
 import stat
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import attrs
 
@@ -23,6 +26,9 @@ PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\
 """Magic number -> a way of packing that is not read."""
 GZIP = b"\x1f\x8b"
 STDOUT = "-"
+STDIN = "-"
+STDIN_SHOWN = "<stdin>"
+"""What messages call standard input."""
 
 
 def readable(path: Path, what: str, *, packed: bool) -> Path:
@@ -90,6 +96,62 @@ def _near_file(path: Path) -> str:
     with contextlib.suppress(OSError):
         return nearest(path.name, (p.name for p in path.parent.iterdir()))
     return ""
+
+
+@attrs.define
+class Spooled:
+    """Inputs that can be read again and again: pipes are copied to files first. ``shown`` gives texts the names that were given."""
+
+    paths: list[Path] = attrs.field(factory=list)
+    names: dict[str, str] = attrs.field(factory=dict)
+
+    def shown(self, text: str) -> str:
+        """``text`` with every copy named as its original."""
+        for copy, name in self.names.items():
+            text = text.replace(copy, name)
+        return text
+
+
+@contextlib.contextmanager
+def spooled(paths: Sequence[Path], what: str) -> Iterator[Spooled]:
+    """``paths``, of which ``-`` is standard input, as files for the length of a block: a log is read more than once.
+
+    The copies go to the folder for temporary files (``TMPDIR``), so memory stays flat. Raises :class:`Misuse`.
+    """
+    made = Spooled()
+    if [str(path) for path in paths].count(STDIN) > 1:
+        raise Misuse(f"{STDIN}: standard input is given twice")
+    with tempfile.TemporaryDirectory(prefix="turnproof-") as folder:
+        for number, path in enumerate(paths):
+            if str(path) != STDIN and not _is_pipe(path):
+                made.paths.append(path)
+                continue
+            name = STDIN_SHOWN if str(path) == STDIN else str(path)
+            copy = Path(folder) / str(number) / Path(name).name
+            made.names[str(copy)] = name
+            try:
+                copy.parent.mkdir()
+                with sys.stdin.buffer if str(path) == STDIN else path.open("rb") as source, copy.open("wb") as target:
+                    _copy(source, target, name, what)
+            except OSError as error:
+                raise Misuse(f"{name}: {_reason(error)}") from None
+            made.paths.append(copy)
+        yield made
+
+
+def _is_pipe(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        kind = path.stat().st_mode
+        return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
+    return False
+
+
+def _copy(source: BinaryIO, target: BinaryIO, name: str, what: str) -> None:
+    first = source.read(BLOCK)
+    if b"\0" in first and not first.startswith((GZIP, *PACKED)):  # before a device that never ends fills the disk
+        raise Misuse(f"{name}: is not text (a NUL byte at offset {first.index(0)}), expected {what}")
+    target.write(first)
+    shutil.copyfileobj(source, target, BLOCK)
 
 
 @attrs.frozen
@@ -180,4 +242,4 @@ def check_directory(path: Path, option: str) -> None:
     Output(path / ".turnproof", option).check()
 
 
-__all__ = ["STDOUT", "Output", "check_directory", "check_outputs", "readable"]
+__all__ = ["STDOUT", "Output", "Spooled", "check_directory", "check_outputs", "readable", "spooled"]

@@ -14,17 +14,19 @@ from turnproof.checkers.report.paint import COLORS
 from turnproof.checkers.verdict import Outcome, Verdict, exit_status
 from turnproof.cli import names
 from turnproof.cli.app import SETTINGS, example
-from turnproof.cli.files import Output, readable
+from turnproof.cli.files import Output, readable, spooled
 from turnproof.cli.misuse import Misuse
 from turnproof.cli.output import paint, say
 from turnproof.cli.progress import Shown
 
 FILE = click.Path(path_type=Path)
+LOG = "a log (JSON lines)"
 
 
 @example(
     "turnproof replay reply_operation run.jsonl",
     "turnproof replay reply_operation run.jsonl.1 run.jsonl --allow lost --json result.json",
+    "journalctl -u gateway -o cat | turnproof replay reply_operation -",
     "turnproof replay reply_operation recording.jsonl.gz --from openclaw --variant target",
 )
 @click.command(context_settings=SETTINGS)
@@ -48,27 +50,37 @@ def replay(
 ) -> int:
     """Judge a recorded log, plain or gzip: does the machine do what the log says, and where do they part first?
 
-    Several files are one rotated log.
+    Several files are one rotated log; - is standard input, plain or gzip.
+    Of a recording that no --variant is named for, two things are said: which
+    design it behaves like, and whether it does what the machine requires.
+
+    Exit status: 0 it follows and keeps every promise, 1 it does not, or nothing
+    matched, 2 it is no log, 3 as far as it could be judged.
     """
     spec = names.one(machine)
     events = [names.event_name(spec, name) for name in unobserved]
     output = None if json_ is None else Output(json_, "--json")
     if output is not None:
         output.check()
-    for file in files:
-        readable(file, "a log (JSON lines)", packed=True)
-    from turnproof.checkers import traces
+    with spooled(files, LOG) as inputs:
+        try:
+            for file in inputs.paths:
+                readable(file, LOG, packed=True)
+            from turnproof.checkers import traces
 
-    try:
-        with Shown() as progress:
-            report = traces.replay(spec, files, source=source, variant=variant, allow=allow, unobserved=events, progress=progress)
-    except (ValueError, KeyError, OSError, EOFError) as problem:
-        raise Misuse(_one_line(files[0], problem)) from problem
-    if output is None or not output.to_stdout:
-        say(report.text().rstrip("\n"))
-    if output is not None:
-        output.write(json.dumps(report.json(), indent=1, ensure_ascii=False) + "\n")
-    return exit_status(report.verdicts) if report.verdicts else 3
+            with Shown() as progress:
+                report = traces.replay(
+                    spec, inputs.paths, source=source, variant=variant, allow=allow, unobserved=events, progress=progress
+                )
+        except Misuse as problem:
+            raise Misuse(inputs.shown(str(problem))) from problem
+        except (ValueError, KeyError, OSError, EOFError) as problem:
+            raise Misuse(inputs.shown(_one_line(inputs.paths[0], problem))) from problem
+        if output is None or not output.to_stdout:
+            say(inputs.shown(report.text().rstrip("\n")))
+        if output is not None:
+            output.write(inputs.shown(json.dumps(report.json(), indent=1, ensure_ascii=False)) + "\n")
+        return exit_status(report.verdicts) if report.verdicts else 3
 
 
 @example("turnproof recheck build/certificates/reply_operation.json")
