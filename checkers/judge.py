@@ -8,6 +8,7 @@ from functools import cached_property
 import attrs
 import numpy as np
 
+from turnproof.checkers import carried
 from turnproof.checkers.columns import Array
 from turnproof.checkers.evaluation import Evaluation
 from turnproof.checkers.graph import Graph
@@ -17,7 +18,7 @@ from turnproof.checkers.story import tell
 from turnproof.checkers.verdict import Story
 from turnproof.checkers.words import is_about_steps
 from turnproof.machines.kernel import TableError, formula
-from turnproof.specs.language import Always, EventuallyAlways, Fair, LeadsTo, Order, Property, Said, Sometimes, Step
+from turnproof.specs.language import Always, Carries, EventuallyAlways, Fair, LeadsTo, Order, Property, Said, Sometimes, Step
 
 Lines = Sequence[tuple[int, int]]
 """Steps as (event, node before)."""
@@ -82,6 +83,8 @@ class Judge:
             return self._broken_step(self.evaluation.steps_against(prop.holds, where), prop, all_routes)
         if isinstance(prop, Order):
             return self._broken_step(self.steps_out_of_order(prop), prop, all_routes)
+        if isinstance(prop, Carries):
+            return self._broken_carrying(prop, all_routes)
         if isinstance(prop, LeadsTo):
             return self._lasso(self.leads_to(prop), prop.fairness, prop)
         if isinstance(prop, EventuallyAlways):
@@ -114,6 +117,26 @@ class Judge:
         if not bad.any():
             return None
         return self._told(self.first_runs(bad, all_rows=True), prop, all_routes, int(bad.sum()), "steps")
+
+    def carrying(self, prop: Carries) -> carried.Carrying:
+        """The property, ready to be asked of single steps."""
+        return carried.Carrying(self.machine, prop, self.spec.histories)
+
+    def steps_that_carry(self, prop: Carries) -> Array:
+        """(event, node) -> whether ``prop`` says something of the step."""
+        when = None if prop.when is None else self.evaluation.steps_where(prop.when, f"property {prop.name!r}")
+        return carried.steps_spoken_of(self.graph, self.carrying(prop), when)
+
+    def _broken_carrying(self, prop: Carries, all_routes: bool) -> Violation | None:
+        bad = carried.steps_wrong(self.graph, self.carrying(prop), self.steps_that_carry(prop))
+        if not bad.any():
+            return None
+        lines = self.first_runs(bad, all_rows=True)[: None if all_routes else 1]
+        stories = []
+        for line in lines:
+            run = self.run(line, lambda run: run.breaks(prop), prop.name)
+            stories.append(tell(run, f"{sentence(prop)}. {run.miscarried(prop)}", f"run.expect({prop.name!r})"))
+        return Violation(tuple(stories), int(bad.sum()), "steps")
 
     def _told(self, lines: Sequence[Lines], prop: Property, all_routes: bool, count: int, what: str) -> Violation:
         chosen = lines if all_routes else lines[:1]

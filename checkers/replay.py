@@ -13,6 +13,7 @@ from typing import Any
 
 import attrs
 
+from turnproof.checkers.carried import Carrying
 from turnproof.checkers.predicates import Memory, Pasts, Predicates
 from turnproof.checkers.words import is_about_steps, words_of
 from turnproof.machines.kernel import HOLE, Ignored, PauseTimer, ResumeTimer, StartTimer, StopTimer, Taken, TimerRule
@@ -20,6 +21,7 @@ from turnproof.specs.language import (
     Always,
     Answered,
     AnyMachine,
+    Carries,
     EventuallyAlways,
     Fair,
     LeadsTo,
@@ -126,6 +128,8 @@ class Run:
         if isinstance(prop, Order):
             last = self.played[-1] if self.played else None
             return last is not None and prop.broken_by(last.effects) and (prop.when is None or self.held(prop.when, last))
+        if isinstance(prop, Carries):
+            return bool(self.miscarried(prop))
         if isinstance(prop, LeadsTo):
             return self._is_fair(prop.fairness, loop_from) and self._never_led_to(prop, loop_from)
         if isinstance(prop, EventuallyAlways):
@@ -134,6 +138,14 @@ class Run:
         if isinstance(prop, Sometimes):
             raise TypeError(f"no run breaks {prop.name!r}: it only has to be reached by some run")
         raise TypeError(f"{type(prop).__name__} is a kind of property that cannot be replayed")
+
+    def miscarried(self, prop: Carries) -> str:
+        """How the row of the last step carries a wrong value, for some opaque values and counts; empty if it does not."""
+        if not self.played:
+            return ""
+        last = self.played[-1]
+        carrying = Carrying(self.machine, prop, self.spec.histories)
+        return carrying.fault(self.machine.generated[type(last.event)], last.before, last.pasts, last.event)
 
     def falls_through(self) -> bool:
         """Whether the last event met a hole of the table."""

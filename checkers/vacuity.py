@@ -18,7 +18,7 @@ from turnproof.checkers.liveness import without_fair_run
 from turnproof.checkers.type_shape import implied_by_types
 from turnproof.checkers.words import is_about_steps
 from turnproof.machines.kernel import Formula, conjuncts, formula, show
-from turnproof.specs.language import Always, EventuallyAlways, Fair, LeadsTo, Order, Property, Step
+from turnproof.specs.language import Always, Carries, EventuallyAlways, Fair, LeadsTo, Order, Property, Step
 
 
 def why_vacuous(judge: Judge, prop: Property) -> str:
@@ -28,6 +28,9 @@ def why_vacuous(judge: Judge, prop: Property) -> str:
     if isinstance(prop, Order):
         both = f"emits both {prop.first.__name__} and {prop.second.__name__}"
         return "" if judge.steps_emitting_both(prop).any() else f"vacuous: no step that it speaks of {both}"
+    if isinstance(prop, Carries):
+        there = f"in which {prop.carrier.__name__}.{prop.field} is carried"
+        return "" if judge.steps_that_carry(prop).any() else f"vacuous: no step that it speaks of is taken {there}"
     if isinstance(prop, LeadsTo):
         return "; ".join(_future(judge, prop))
     if isinstance(prop, EventuallyAlways):

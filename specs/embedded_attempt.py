@@ -20,7 +20,7 @@ from turnproof.machines.attempt_terminal import (
     During,
     Ending,
 )
-from turnproof.machines.embedded_attempt import DONE, LIVE, MACHINE, PREPARING, SETTLING, caller, cancel, ended, now, observed, tool
+from turnproof.machines.embedded_attempt import DONE, LIVE, MACHINE, PREPARING, SETTLING, caller, cancel, ended, now, observed, tool, wait
 from turnproof.machines.embedded_attempt_events import (
     AbortController,
     AbortSession,
@@ -32,6 +32,7 @@ from turnproof.machines.embedded_attempt_events import (
     DetachFromReply,
     DropPrepared,
     FinishExpired,
+    HealthyWaitBegan,
     IdleExpired,
     MarkAbandoned,
     ModelCallEnded,
@@ -60,6 +61,7 @@ from turnproof.machines.reply_operation_words import CancelReason
 from turnproof.specs.embedded_attempt_requirements import TESTS, requirements
 from turnproof.specs.language import (
     Always,
+    Carries,
     Fair,
     History,
     LeadsTo,
@@ -171,6 +173,7 @@ IDLE_NEEDS_CALL = "no recovery is a model idle timeout unless a request really l
 FIRST_WINS = "a second abort has no effect, and changes nothing of the ending"
 LATE_DROPPED = "only a live attempt delivers an answer"
 SAFE_IS_TRUE = "replay-safe is said only where nothing changed, nothing can still change, and nothing was answered"
+NAMED = "a person is told of another tool than the one that may have changed something"
 TOOL_TIME = "the idle timer ends no attempt while a tool runs"
 COUNTED = "every call that runs was counted as what it is, unknown as side-effecting"
 STOPPED_TOOLS = "no tool call begins once the attempt is not live"
@@ -251,6 +254,17 @@ TOOL_PROPERTIES: tuple[Property, ...] = (
          harm="a side effect happens twice"),
     Step("replay-safe is said where it is true", requirements="R-ATT-12", holds=
          implies(emits(ReportOutcome, replay_safe=False), (truth.claims > 0) | truth.changed | truth.answered)),
+    *(Carries(f"{what}", EmbeddedAttempt, "tool", expected, when=when, requirements="R-ATT-12", harm=NAMED) for what, expected, when in (
+        ("a side-effecting call is remembered by its tool", tool.tool, on(ToolRequested) & (tool.side != Side.SAFE)),
+        ("a safe call is not remembered as the last that may have changed something", now.tool, on(ToolRequested)
+         & (tool.side == Side.SAFE)),
+        ("nothing but a call changes which tool is named", now.tool, not_(on(ToolRequested))))),
+    Carries("the report names the last tool that may have changed something", ReportOutcome, "tool", now.tool, requirements="R-ATT-12",
+            harm=NAMED),
+    Carries("a declared wait lasts as long as it says", StartTimer, "not_before_ms", wait.until_ms, when=on(HealthyWaitBegan),
+            matching={"timer": Timer.WAIT}, requirements="R-ATT-10", harm="a person who may answer until tomorrow is cut off today"),
+    *(Carries(f"the {timer.value} timer waits for no declared wait", StartTimer, "not_before_ms", 0, matching={"timer": timer},
+              requirements="R-ATT-17" if timer is Timer.IDLE else "R-ATT-19") for timer in Timer if timer is not Timer.WAIT),
     Sometimes("a call that never started leaves the attempt replay-safe", requirements="R-ATT-5", holds=
         on(ToolEnded) & taken() & (ended.side == Side.UNKNOWN) & (ended.outcome == ToolOutcome.NEVER_STARTED) & not_(then.effects)),
     Sometimes("an attempt reports while its tool still runs", on(UnwindExpired) & taken() & (now.risky_tools > 0), requirements="R-ATT-12"),

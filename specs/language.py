@@ -8,6 +8,7 @@ A property is checked by every engine that can read it; engines know this file a
 | :class:`Step` | holds of every step: state before, event, answer, effects, state after (an action property of TLA+) | explicit, symbolic |
 | :class:`Sometimes` | some reachable state, or some step, satisfies it; a specification that checks nothing fails here | explicit |
 | :class:`Order` | where a step emits both, one class of effect comes before another | explicit |
+| :class:`Carries` | an opaque value is carried where it belongs, whatever it is | explicit, symbolic |
 | :class:`LeadsTo` | whenever the first holds, the second holds then or later, under the stated fairness | explicit |
 | :class:`EventuallyAlways` | from some moment on it holds for ever, under the stated fairness | explicit |
 
@@ -25,10 +26,12 @@ import attrs
 
 from turnproof.machines.kernel import (
     Formula,
+    Kind,
     Machine,
     Range,
     TableError,
     Variable,
+    fields_of,
     formula,
     implies,
     not_,
@@ -220,6 +223,23 @@ class Order(Property):
         return self.second in kinds and self.first in kinds[kinds.index(self.second) :]
 
 
+@attrs.frozen(eq=False, kw_only=True)
+class Carries(Property):
+    """In every step that is taken and satisfies ``when``, the opaque ``field`` of ``carrier`` holds ``expected``.
+
+    ``carrier`` is a class of effect (then every such effect whose other fields equal ``matching``), or the machine's state (then
+    the state after the step). ``expected`` is an expression over the state before and the event, or a constant; alone of all
+    properties it may read Opaque fields. No row decides by an opaque value and one value of each is explored, so exploring shows
+    nothing of them: the property speaks of whatever values state and event may hold, and of any count where the row answers.
+    """
+
+    carrier: type = attrs.field(kw_only=False)
+    field: str = attrs.field(kw_only=False)
+    expected: object = attrs.field(kw_only=False)
+    when: bool | None = None
+    matching: Mapping[str, object] = attrs.field(factory=dict)
+
+
 def never(name: str, bad: bool, *, requirements: str | Sequence[str], harm: str = "") -> Always:
     """``bad`` holds in no reachable state. ``name`` says what is true of every run: "no reply is ..."."""
     return Always(name, not_(bad), requirements=requirements, harm=harm)
@@ -293,6 +313,20 @@ def _check_order(prop: Order, machine: AnyMachine) -> None:
         raise TableError(f"property {prop.name!r} orders {prop.first.__name__} before itself")
 
 
+def _check_carries(prop: Carries, machine: AnyMachine) -> None:
+    place = f"property {prop.name!r}"
+    if prop.carrier is not machine.state and prop.carrier not in machine.effects:
+        raise TableError(f"{place}: {prop.carrier.__name__} is neither an effect of {machine.name} nor its state")
+    known = fields_of(prop.carrier)
+    for name in (prop.field, *prop.matching):
+        if name not in known:
+            raise TableError(f"{place}: {prop.carrier.__name__} has no field {name!r}; it has {', '.join(known)}")
+    if known[prop.field].kind is not Kind.OPAQUE:
+        raise TableError(f"{place}: {known[prop.field]} is not Opaque: write a Step, or count({prop.carrier.__name__}, {prop.field}=...)")
+    if any(known[name].kind is Kind.OPAQUE for name in prop.matching) or (prop.matching and prop.carrier is machine.state):
+        raise TableError(f"{place}: matching= picks effects by fields that are not Opaque; for the state, write when=")
+
+
 @attrs.frozen(eq=False, kw_only=True)
 class Spec:
     """What must hold of one machine, within which bounds it is explored, and which designs must fail it."""
@@ -337,6 +371,8 @@ class Spec:
                 formula(prop.holds, f"property {prop.name!r}")
             if isinstance(prop, Order):
                 _check_order(prop, self.machine)
+            if isinstance(prop, Carries):
+                _check_carries(prop, self.machine)
         designs = [self.machine.name, *(variant.machine.name for variant in self.variants)]
         for path, design in self.recordings.items():
             if design not in designs:

@@ -17,9 +17,11 @@ from turnproof.machines.reply_waiter import (
     Timer,
     WaitStarted,
     WithdrawWait,
+    asked,
     now,
 )
 from turnproof.specs.language import (
+    Carries,
     Fair,
     LeadsTo,
     Order,
@@ -69,6 +71,8 @@ PROPERTIES: tuple[Property, ...] = (
           harm="a caller that waits again at once is taken off the list by its own last wait"),
     LeadsTo("every wait is answered", now.phase == WAITING, now.phase == IDLE, requirements="R-REPLY-6",
             fairness=(Fair("an armed slice timer fires", now.phase == WAITING, on(SliceExpired) & taken()),)),
+    Carries("a caller waits until its own deadline", StartTimer, "not_before_ms", asked.deadline_ms, when=on(WaitStarted),
+            requirements="R-REPLY-6", harm="a caller is told that the key is held before its time is up, or waits too long"),
     Sometimes("a caller is told that the key was released", emits(Resolve, released=True), requirements="R-REPLY-6"),
     Sometimes("a caller gives up", emits(WithdrawWait), requirements="R-REPLY-6"),
 )  # fmt: skip

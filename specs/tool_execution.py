@@ -29,7 +29,22 @@ from turnproof.machines.tool_execution import (
     now,
 )
 from turnproof.specs.embedded_attempt_requirements import requirements
-from turnproof.specs.language import Always, History, Property, Sometimes, Spec, Step, Variant, after, at_most, count, emits, on, taken
+from turnproof.specs.language import (
+    Always,
+    Carries,
+    History,
+    Property,
+    Sometimes,
+    Spec,
+    Step,
+    Variant,
+    after,
+    at_most,
+    count,
+    emits,
+    on,
+    taken,
+)
 
 then = after(ToolExecution)
 repeatable = named("marked or listed, and known not to mutate", (asked.marked | asked.listed) & (asked.mutation == Mutation.NONE))
@@ -58,6 +73,8 @@ PROPERTIES: tuple[Property, ...] = (
          emits(AskToRun, side=Side.SAFE)), harm="a call nobody knows is run again"),
     Step("a call of unknown effect is said to be unknown", requirements="R-ATT-5", holds=
          implies(on(CallAsked) & taken() & (asked.mutation == Mutation.UNKNOWN), emits(AskToRun, side=Side.UNKNOWN))),
+    Carries("the tool that is asked for is the one the model called", AskToRun, "tool", asked.tool, when=on(CallAsked),
+            requirements="R-ATT-5", harm="a rule for a harmless tool lets another one run"),
     Step("what was said when it was asked for is said at its end", implies(emits(ReportEnd), emits(ReportEnd, side=now.side)),
         requirements="R-ATT-5"),
     EXECUTED_ONCE,

@@ -12,6 +12,7 @@ from attrs import evolve
 from turnproof.machines.turn_loop import MACHINE
 from turnproof.machines.turn_loop_words import Timer
 from turnproof.specs.language import Spec, Variant
+from turnproof.specs.turn_loop_carried import CARRIED
 from turnproof.specs.turn_loop_ends import OUTCOME_PROPERTIES, TRY_PROPERTIES
 from turnproof.specs.turn_loop_history import REPEATS, SMALL, SPENDS, SUMMARY, VARIANTS, WAITS
 from turnproof.specs.turn_loop_requirements import ELSEWHERE, REQUIREMENTS, TESTS
@@ -20,7 +21,7 @@ from turnproof.specs.turn_loop_streams import PROPERTIES as RECORDS
 from turnproof.specs.turn_loop_verdicts import VERDICTS
 from turnproof.specs.turn_loop_work import CALL_PROPERTIES, CANCEL_PROPERTIES, WORK_PROPERTIES
 
-PROPERTIES = OUTCOME_PROPERTIES + TRY_PROPERTIES + CALL_PROPERTIES + CANCEL_PROPERTIES + WORK_PROPERTIES + RECORDS + VERDICTS
+PROPERTIES = OUTCOME_PROPERTIES + TRY_PROPERTIES + CALL_PROPERTIES + CANCEL_PROPERTIES + WORK_PROPERTIES + RECORDS + VERDICTS + CARRIED
 
 RECORDED = (
     "stop", "dead_once", "dead_empty", "tool_then_stop", "tool_call_then_dead", "length", "content_filter", "http_500_once", "http_400",

@@ -177,6 +177,8 @@ JOINED: tuple[Case, ...] = (
     *(case(f"a stream that is joined before its calls is no longer waited for: {event.__name__}", "R-LOOP-10",
            present(event, Phase.STOPPING, generation, (now.ending == Ending.OPEN) & (now.open_calls > 0)), {"ending": Ending.ABSENT})
       for event, generation in JOINS[:2]),
+    Case("what was joined before is not joined again", "R-LOOP-11",
+         on(*(event for event, _ in JOINS)) & (now.phase == Phase.STOPPING) & (now.ending != Ending.OPEN), ignored()),
 )  # fmt: skip
 
 RESULTS: tuple[Case, ...] = (

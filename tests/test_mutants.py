@@ -23,7 +23,7 @@ from turnproof.checkers.verdict import Outcome
 from turnproof.cli.commands import root
 from turnproof.machines.kernel import HOLE, Ignored, Refused, TableError, Taken, implies, named, not_
 from turnproof.machines.reply_slot import BeginRequested, now
-from turnproof.specs.language import Fair, LeadsTo, Spec, Step, on, taken
+from turnproof.specs.language import Carries, Fair, LeadsTo, Spec, Step, on, taken
 from turnproof.specs.reply_operation import SPEC as REPLY_OPERATION
 from turnproof.specs.reply_slot import SPEC as REPLY_SLOT
 from turnproof.specs.reply_waiter import SPEC as REPLY_WAITER
@@ -143,8 +143,10 @@ def test_fairness_that_is_needed_and_fairness_that_is_not() -> None:
 
 
 def test_a_value_that_no_guard_reads_is_missed_all_the_same() -> None:
-    report = run(REPLY_WAITER, row="WaitStarted/waits", workers=1)
-    (lost,) = [r for r in report.results if "not_before_ms" in r.about]
+    (lost,) = [r for r in run(REPLY_WAITER, row="WaitStarted/waits", workers=1).results if "not_before_ms" in r.about]
+    assert (lost.fate, lost.by) == (Fate.KILLED, "a caller waits until its own deadline")
+    unsaid = attrs.evolve(REPLY_WAITER, properties=tuple(p for p in REPLY_WAITER.properties if not isinstance(p, Carries)))
+    (lost,) = [r for r in run(unsaid, row="WaitStarted/waits", workers=1).results if "not_before_ms" in r.about]
     assert lost.fate is Fate.REGRESSION
     assert "only opaque values differ" in lost.by
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import attrs
 import numpy as np
 
+from turnproof.checkers.carried import Carrying, Marks, markings
 from turnproof.checkers.columns import Array, condition, is_array
 from turnproof.checkers.evaluation import EffectTable, Run, StepColumns
 from turnproof.checkers.graph import Block, Graph
@@ -22,8 +22,8 @@ from turnproof.checkers.mutants.whole import Questions
 from turnproof.checkers.mutants.words import AnyRow
 from turnproof.checkers.predicates import Memory, Pasts, Predicates
 from turnproof.checkers.words import check_words
-from turnproof.machines.kernel import HOLE, Kind, fields_of
-from turnproof.specs.language import Always, Order, Property, Step
+from turnproof.machines.kernel import HOLE
+from turnproof.specs.language import Always, Carries, Order, Property, Step
 
 
 @attrs.frozen(eq=False)
@@ -174,22 +174,15 @@ class Original:
     # ── opaque values ──
 
     @cached_property
-    def opaque(self) -> tuple[dict[type, dict[str, object]], ...]:
+    def opaque(self) -> tuple[Marks, ...]:
         """Two markings: class -> opaque field -> a value unlike all others; ascending, then descending, so that ``latest`` shows."""
-        classes = (self.machine.state, *self.machine.events)
-        named = [(cls, name, f.base) for cls in classes for name, f in fields_of(cls).items() if f.kind is Kind.OPAQUE]
-        return tuple(_marking(named, sign) for sign in (1, -1)) if named else ()
+        return markings(self.machine)
 
-
-def _marking(named: Sequence[tuple[type, str, type]], sign: int) -> dict[type, dict[str, object]]:
-    made: dict[type, dict[str, object]] = {}
-    for n, (cls, name, base) in enumerate(named):
-        number = 1_000 + sign * (n + 1)
-        value: Any = (
-            number if base is int else float(number) if base is float else f"opaque {number}" if base is str else ("opaque", number)
-        )
-        made.setdefault(cls, {})[name] = value
-    return made
+    @cached_property
+    def carryings(self) -> Sequence[tuple[Carrying, Run | None]]:
+        """The properties of opaque values, and the condition of each."""
+        made = [p for p in self.spec.properties if isinstance(p, Carries)]
+        return [(Carrying(self.machine, p, self.spec.histories), None if p.when is None else self._compiled(p.when, p, True)) for p in made]
 
 
 def iterate(mask: Array) -> Iterator[tuple[int, int]]:

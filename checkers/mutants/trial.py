@@ -19,6 +19,7 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
+from turnproof.checkers.carried import alike, marked
 from turnproof.checkers.columns import Array, is_array, negate
 from turnproof.checkers.discipline import first_breach
 from turnproof.checkers.draw.markdown_page import markdown
@@ -30,7 +31,7 @@ from turnproof.checkers.mutants.words import Fate, Mutant, Result
 from turnproof.checkers.mutants.world import Fragment, LeavesDomain, NotBuilt, Table, TooLarge, World
 from turnproof.machines.kernel import Ignored, Kind, Refused, TableError, Taken, fields_of
 from turnproof.machines.kernel.domain import representative
-from turnproof.specs.language import EventuallyAlways, LeadsTo, Order
+from turnproof.specs.language import EventuallyAlways, LeadsTo, Order, Said
 
 PORTIONS = (48, 768, 1 << 30)
 """How many nodes the first portions hold: most mutants are killed by the first."""
@@ -81,7 +82,7 @@ class Trial:
     def run(self) -> tuple[Fate, str]:
         """Its fate, and by what."""
         tried = self.open.copy()
-        by = self._near()
+        by = self._near() or self._miscarried(tried & ~self.open)
         if by:
             return Fate.KILLED, by
         if not self.different.any():
@@ -140,12 +141,35 @@ class Trial:
 
     def _broken(self, here: Array) -> str:
         """The first thing that these steps of the class break."""
+        return breach(self.world, *self._part(here))
+
+    def _part(self, here: Array) -> tuple[Array, Table, tuple[Any, ...], tuple[Block, ...]]:
+        """Some steps of the class: the nodes they start from, the steps, and the class by itself."""
         nodes = np.flatnonzero(here.any(axis=0))
         row = np.where(here, self.row, -1)[:, nodes]
         table = Table(row, self.successor[:, nodes], self.effects[:, nodes])
         block = self.world.block
         events = self.original.graph.events[block.start : block.stop]
-        return breach(self.world, nodes, table, events, (Block(block.event, 0, len(events)),))
+        return nodes, table, events, (Block(block.event, 0, len(events)),)
+
+    # ── opaque values ──
+
+    def _miscarried(self, tried: Array) -> str:
+        """The property of opaque values that breaks in one of these pairs, which every run of the mutant may meet; empty if none does."""
+        world, original = self.world, self.original
+        if not tried.any() or not original.carryings:
+            return ""
+        nodes, table, events, blocks = self._part(tried)
+        fragment = _fragment(world, nodes, table, events, blocks)
+        (columns,) = Judge(fragment).evaluation.steps
+        taken = columns.allowed & (world.said[table.row] == list(Said).index(Said.TAKEN))
+        for carrying, when in original.carryings:
+            about = np.array([carrying.speaks_of(made) for made in fragment.effect_lists], dtype=np.bool_)
+            among = about[table.effects] & taken & (True if when is None else when(columns))
+            for event, node, _ in alike(fragment, carrying, world.rows, table.row, among):
+                if carrying.fault(world.answer, *world.at(int(nodes[node])), events[event]):
+                    return carrying.prop.name
+        return ""
 
     # ── the same everywhere ──
 
@@ -184,16 +208,11 @@ class Trial:
         states = original.graph.states
         for marks in original.opaque:
             for event, node in iterate(tried):
-                state = _marked(states[node], marks)
-                happened = _marked(original.graph.events[world.block.start + event], marks)
+                state = marked(states[node], marks)
+                happened = marked(original.graph.events[world.block.start + event], marks)
                 if _told(world.answer(state, happened)) != _told(original.machine.generated[world.event](state, happened)):
                     return True
         return False
-
-
-def _marked(instance: Any, marks: dict[type, dict[str, object]]) -> Any:
-    values = marks.get(type(instance))
-    return attrs.evolve(instance, **values) if values else instance
 
 
 def _clear(instance: Any) -> Any:
@@ -222,16 +241,20 @@ def _portions(nodes: Array) -> Iterator[Array]:
 
 def breach(world: World, sources: Array, table: Table, events: tuple[Any, ...], blocks: tuple[Block, ...]) -> str:
     """What some of these steps, or the states they lead to, break: totality, properties of steps and states, timers. Empty if nothing."""
-    allowed = table.row >= 0
     if (table.row == world.original.graph.hole).any():
         return "every reachable pair has a row"
-    targets = np.unique(table.successor[allowed])
+    fragment = _fragment(world, sources, table, events, blocks)
+    judge = Judge(fragment)
+    return _promise_broken(world, judge, fragment) or _invariant_broken(world, judge) or first_breach(judge)
+
+
+def _fragment(world: World, sources: Array, table: Table, events: tuple[Any, ...], blocks: tuple[Block, ...]) -> Fragment:
+    """Some steps and the states they lead to; nodes are counted anew, the sources first."""
+    targets = np.unique(table.successor[table.row >= 0])
     nodes = np.concatenate([sources, targets[~np.isin(targets, sources)]])
     local = np.searchsorted(nodes, table.successor, sorter=(order := np.argsort(nodes)))
     successor = order[np.minimum(local, len(nodes) - 1)]
-    fragment = world.fragment(nodes, len(sources), events, blocks, Table(table.row, successor, table.effects))
-    judge = Judge(fragment)
-    return _promise_broken(world, judge, fragment) or _invariant_broken(world, judge) or first_breach(judge)
+    return world.fragment(nodes, len(sources), events, blocks, Table(table.row, successor, table.effects))
 
 
 def _promise_broken(world: World, judge: Judge, fragment: Fragment) -> str:

@@ -18,8 +18,8 @@ import msgspec
 
 from turnproof.checkers.graph import Graph
 from turnproof.checkers.progress import SILENT, Progress
+from turnproof.checkers.smt import carried, compose, explored, probe, prove, readings, rechecking, z3api
 from turnproof.checkers.smt import certificate as certificates
-from turnproof.checkers.smt import compose, explored, probe, prove, readings, rechecking, z3api
 from turnproof.checkers.smt.explored import Found
 from turnproof.checkers.smt.grid import Grid
 from turnproof.checkers.smt.pieces import Certificate, Claim, Conjunct, Table
@@ -27,7 +27,7 @@ from turnproof.checkers.smt.prove import Unreadable, Wanted
 from turnproof.checkers.smt.translate import Symbolic
 from turnproof.checkers.verdict import Verdict
 from turnproof.machines.kernel import formula
-from turnproof.specs.language import Always, Spec, Step
+from turnproof.specs.language import Always, Carries, Spec, Step
 
 SEARCH_SECONDS = 60.0
 """Hard limit for the search for an invariant."""
@@ -103,7 +103,9 @@ def _prove(
         broken = explored.states_against(grid, {c.name: (_parsed(grid, c), None) for c in invariant})
         if kept and any(row.fires for row in rows):
             unproved = {
-                p.name: "not proved" for p in spec.properties if isinstance(p, Always | Step) and p.name not in {c.name for c in kept}
+                p.name: "not proved"
+                for p in spec.properties
+                if isinstance(p, Always | Carries | Step) and p.name not in {c.name for c in kept}
             }
             made = certificates.make(
                 table, invariant, kept, unproved, {"z3": z3api.VERSION, "python": sys.version.split()[0], "seed": str(seed)}
@@ -174,7 +176,7 @@ def _violations(spec: Spec, grid: Grid, readable: frozenset[str], say: Progress)
             states[prop.name] = (grid.symbolic.state_formula(prop.holds, prop.name), formula(prop.holds, prop.name))
         elif prop.name in readable and isinstance(prop, Step):
             steps[prop.name] = (grid.symbolic.step_formula(prop.holds, prop.name), formula(prop.holds, prop.name))
-    return {**explored.states_against(grid, states), **explored.steps_against(grid, steps, say)}
+    return {**explored.states_against(grid, states), **explored.steps_against(grid, steps, say), **carried.violated(grid.graph, spec)}
 
 
 def _parsed(grid: Grid, conjunct: Conjunct) -> z3api.Expr:

@@ -11,7 +11,7 @@ import attrs
 import msgspec
 
 from turnproof.checkers.progress import Progress
-from turnproof.checkers.smt import children, compose, z3api
+from turnproof.checkers.smt import carried, children, compose, z3api
 from turnproof.checkers.smt.features import features_of, table_of
 from turnproof.checkers.smt.grid import Grid
 from turnproof.checkers.smt.mine import pack
@@ -19,7 +19,7 @@ from turnproof.checkers.smt.pieces import EventField, RowPiece, StateVariable, T
 from turnproof.checkers.smt.translate import AnyMachine, Symbolic, on_name
 from turnproof.checkers.words import check_words
 from turnproof.machines.kernel import OnlyIf, Row, TableError, fields_of, formula, show, show_constant
-from turnproof.specs.language import Always, Spec, Step
+from turnproof.specs.language import Always, Carries, Spec, Step
 
 QUERY_MS = 5_000
 """Time for one query."""
@@ -56,6 +56,8 @@ def statements(symbolic: Symbolic, spec: Spec) -> tuple[list[Wanted], list[Unrea
                 made.append(_wanted(prop.name, "property", symbolic.state_formula(prop.holds, "the property")))
             elif isinstance(prop, Step):
                 made.append(_wanted(prop.name, "step", symbolic.step_formula(prop.holds, "the property")))
+            elif isinstance(prop, Carries):
+                made.append(_wanted(prop.name, "step", carried.claim(symbolic, prop)))
         except TableError as error:
             unreadable.append(Unreadable(prop.name, str(error)))
     for name, lemma in spec.lemmas:
@@ -71,6 +73,7 @@ def _wanted(name: str, origin: str, term: z3api.Expr) -> Wanted:
 
 def table(symbolic: Symbolic, spec: Spec) -> Table:
     """A machine and its histories as text. Properties must have been translated before: their counts are words of a step."""
+    rows = tuple(_rows(symbolic))
     domains = symbolic.input_domains()
     assumption = (
         "true" if spec.assume is None else z3api.text(symbolic.step_formula(formula(spec.assume, "the assumption"), "the assumption"))
@@ -88,11 +91,13 @@ def table(symbolic: Symbolic, spec: Spec) -> Table:
         ),
         fields=tuple(
             EventField(i.name, i.term.sort.smt, z3api.text(domains[i.name]) if i.name in domains else "true") for i in symbolic.inputs
-        ),
+        )
+        + tuple(EventField(name, term.sort.smt) for name, term in symbolic.opaque.values()),
         words=tuple(WordOfStep(name, z3api.BOOL) for name in words)
-        + tuple(WordOfStep(word.name, z3api.INT) for word in symbolic.counts.values()),
+        + tuple(WordOfStep(name, z3api.INT) for name in symbolic.counts)
+        + tuple(WordOfStep(word.name, z3api.INT) for word in symbolic.miscarried.values()),
         histories={name: z3api.text(term) for name, term in symbolic.history.items()},
-        rows=tuple(_rows(symbolic)),
+        rows=rows,
         assumption=assumption,
     )
 
@@ -100,6 +105,7 @@ def table(symbolic: Symbolic, spec: Spec) -> Table:
 def _rows(symbolic: Symbolic) -> Iterator[RowPiece]:
     for row in symbolic.rows:
         counts = {word.name: z3api.text(symbolic.count_of(word, row)) for word in symbolic.counts.values()}
+        counts |= {word.name: z3api.text(carried.count_of(symbolic, word, row)) for word in symbolic.miscarried.values()}
         yield RowPiece(
             name=row.name,
             event=event_name(row.event),

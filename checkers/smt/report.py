@@ -12,7 +12,7 @@ from turnproof.checkers.smt.counterexample import Reach, describe
 from turnproof.checkers.smt.engine import Proof
 from turnproof.checkers.smt.rechecking import Run, lines
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
-from turnproof.specs.language import Always, Property, Step
+from turnproof.specs.language import Always, Carries, Property, Step
 
 DOMAINS = "every field keeps to its domain"
 ANSWERED = "a row answers every event, in every state the invariant allows"
@@ -25,7 +25,7 @@ FEW = 3
 def verdicts(proof: Proof) -> list[Verdict]:
     """Every verdict of the proof: properties first, then what they rest on."""
     judge = _Judge(proof)
-    made = [judge.of_property(p) for p in proof.spec.properties if isinstance(p, Always | Step)]
+    made = [judge.of_property(p) for p in proof.spec.properties if isinstance(p, Always | Carries | Step)]
     made += [judge.domains(), judge.answered(), *judge.lemmas(), judge.inductive(), judge.meaningful(), judge.consistent()]
     return [*made, *proof.rechecked]
 

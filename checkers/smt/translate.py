@@ -19,7 +19,7 @@ from turnproof.checkers.smt import z3api
 from turnproof.checkers.smt.terms import NUMBER, TRUTH, Reader, Sort, Term, Values, domain, sort_of
 from turnproof.checkers.smt.z3api import Context, Expr
 from turnproof.machines.kernel import HOLE, Field, Formula, Kind, Machine, OnlyIf, Row, TableError, Variable, fields_of, variables
-from turnproof.specs.language import Answered, Emitted, History, OnEvent, Said
+from turnproof.specs.language import Answered, Carries, Emitted, History, OnEvent, Said
 
 AnyMachine = Machine[Any, Any, Any]
 AnyRow = Row[Any, Any]
@@ -79,6 +79,15 @@ class SymbolicRow:
 
 
 @attrs.frozen(eq=False)
+class Miscarried:
+    """The word that counts what a step carries otherwise than ``prop`` expects."""
+
+    name: str
+    prop: Carries
+    term: Term
+
+
+@attrs.frozen(eq=False)
 class CountWord:
     """The word that counts the effects matching a pattern."""
 
@@ -101,6 +110,9 @@ class Symbolic:
         self.answered = {said: Term(self.context.symbol(f"answer.{said.value}", z3api.BOOL), TRUTH) for said in Said}
         self.counts: dict[str, CountWord] = {}
         self._patterns: dict[object, CountWord] = {}
+        self.miscarried: dict[str, Miscarried] = {}
+        """Property of opaque values -> its word; and the opaque fields that such properties and the rows read. See ``smt.carried``."""
+        self.opaque: dict[Variable, tuple[str, Term]] = {}
         self._known = {(s.owner, s.field.name, ""): s.now for s in self.slots} | {
             (s.owner, s.field.name, "next"): s.next for s in self.slots
         }
