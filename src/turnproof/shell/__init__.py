@@ -1,7 +1,7 @@
 """The asyncio shell: runs machines. It applies an event, stores the state, then performs the effects in order.
 
 ``Runner`` is one instance of one machine; ``turnproof.shell.reply_operation`` has the typed way to one reply. ``ReplyRegistry`` runs the
-machines of a whole registry of replies. ``virtual_time`` and ``run_virtual`` make tests take no time; ``turnproof.shell.fixtures`` has
+machines of a whole registry of replies, ``AttemptRunner`` the turns of one session in it. ``virtual_time`` and ``run_virtual`` make tests take no time; ``turnproof.shell.fixtures`` has
 the pytest fixture. Needs attrs and the standard library, nothing else, and loads no machine that you do not use.
 """
 
@@ -16,6 +16,17 @@ from turnproof.shell.handlers import Failure, Handler, HandlersError, Performed,
 from turnproof.shell.runner import Runner, RunnerClosed, TraceStep
 
 if TYPE_CHECKING:
+    from turnproof.shell.attempt_runner import AttemptRunner
+    from turnproof.shell.attempt_runner_attempt import Attempt
+    from turnproof.shell.attempt_runner_words import (
+        AttemptOver,
+        AttemptReport,
+        LaneCleared,
+        NotStarted,
+        Plan,
+        ProviderFailure,
+        TurnResult,
+    )
     from turnproof.shell.reply_registry import ReplyRegistry
     from turnproof.shell.reply_registry_reply import Reply
     from turnproof.shell.reply_registry_words import (
@@ -35,6 +46,10 @@ if TYPE_CHECKING:
 __all__ = [
     "AdmissionRefused",
     "AlreadyActive",
+    "Attempt",
+    "AttemptOver",
+    "AttemptReport",
+    "AttemptRunner",
     "Backend",
     "ClockStalled",
     "Failure",
@@ -43,7 +58,11 @@ __all__ = [
     "HandlersError",
     "KeyChangeRefused",
     "LaneBusy",
+    "LaneCleared",
+    "NotStarted",
     "Performed",
+    "Plan",
+    "ProviderFailure",
     "QueuedTurnFirst",
     "RegistryClosed",
     "RegistryError",
@@ -55,6 +74,7 @@ __all__ = [
     "Signal",
     "SuccessorAdmissionBlocked",
     "TraceStep",
+    "TurnResult",
     "VirtualClock",
     "VirtualLoop",
     "log_failure",
@@ -63,6 +83,9 @@ __all__ = [
 ]
 
 _LATER = {
+    "attempt_runner": ("AttemptRunner",),
+    "attempt_runner_attempt": ("Attempt",),
+    "attempt_runner_words": ("AttemptOver", "AttemptReport", "LaneCleared", "NotStarted", "Plan", "ProviderFailure", "TurnResult"),
     "reply_registry": ("ReplyRegistry",),
     "reply_registry_reply": ("Reply",),
     "reply_registry_words": (

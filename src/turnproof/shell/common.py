@@ -18,7 +18,7 @@ import attrs
 
 from turnproof.machines.kernel import Machine
 from turnproof.shell.handlers import Failure, Performed, log_failure
-from turnproof.shell.runner import GRACE_MS, Runner, TraceStep
+from turnproof.shell.runner import GRACE_MS, Runner, RunnerClosed, TraceStep
 
 S = TypeVar("S")
 E = TypeVar("E")
@@ -90,6 +90,13 @@ class Tasks:
         task.add_done_callback(partial(self._ended, effect))
         return task
 
+    def own(self, work: Coroutine[Any, Any, R], name: str) -> asyncio.Task[R]:
+        """As :meth:`start`, for a task that somebody waits for, who gets what it raises."""
+        task = asyncio.get_running_loop().create_task(work, name=f"{self._machine} {self._key}: {name}")
+        self._running.add(task)
+        task.add_done_callback(self._over)
+        return task
+
     def perform(self, result: Performed, name: str, effect: object = None) -> None:
         """Let what a function of the user's returned run on, if it is to be awaited. Never pauses the effects that follow."""
         if result is not None and inspect.isawaitable(result):
@@ -106,10 +113,15 @@ class Tasks:
                 late = TimeoutError(f"{task.get_name()} ignored its cancellation for {grace_ms:,} ms")
                 self._on_error(Failure(self._machine, self._key, None, late))
 
+    def _over(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen: whoever waits, if anybody still does, gets it
+
     def _ended(self, effect: object, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
         error = None if task.cancelled() else task.exception()
-        if error is not None:
+        if error is not None and not isinstance(error, RunnerClosed):
             self._on_error(Failure(self._machine, self._key, effect, error))
 
 

@@ -92,6 +92,10 @@ class ReplyRegistry:
         self._numbers = itertools.count(1)
         self._shutdown: asyncio.Task[None] | None = None
 
+    def fresh(self, name: str) -> str:
+        """An identity that nobody has had in this registry."""
+        return f"{name}#{next(self._numbers)}"
+
     # ── admission ──
 
     def begin(self, key: str, session: str, *, kind: TurnKind = TurnKind.VISIBLE, upstream: Signal[UpstreamReason] | None = None) -> Reply:
@@ -102,7 +106,7 @@ class ReplyRegistry:
         """
         self._check(key, session)
         slot = self._slot(key)
-        identity = f"{key}#{next(self._numbers)}"
+        identity = self.fresh(key)
         event = BeginRequested(identity, kind)
         asked = reply_slot.step(slot.state, event)
         if not isinstance(asked, Refused):
@@ -204,7 +208,7 @@ class ReplyRegistry:
 
     async def _wait(self, entry: Slot | Id, timeout_ms: int, signal: Signal[Any] | None) -> bool:
         try:
-            return await Waiter(self.hooks, f"waiter#{next(self._numbers)}", entry.register).ask(timeout_ms, signal)
+            return await Waiter(self.hooks, self.fresh("waiter"), entry.register).ask(timeout_ms, signal)
         finally:
             if isinstance(entry, Slot):
                 self._tidy(entry)
@@ -326,13 +330,13 @@ class ReplyRegistry:
     def _slot(self, key: str) -> Slot:
         found = self._slots.get(key)
         if found is None:
-            found = self._slots[key] = Slot(self, key, f"{key}/{next(self._numbers)}")
+            found = self._slots[key] = Slot(self, key, self.fresh(f"slot {key}"))
         return found
 
     def _id(self, session: str) -> Id:
         found = self._ids.get(session)
         if found is None:
-            found = self._ids[session] = Id(self, session, f"{session}/{next(self._numbers)}")
+            found = self._ids[session] = Id(self, session, self.fresh(f"id {session}"))
         return found
 
     def _id_state(self, session: str) -> session_id.SessionId:

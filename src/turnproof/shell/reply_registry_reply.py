@@ -183,7 +183,7 @@ class Reply:
 
     def abort(self, reason: words.AbortReason = words.AbortReason.USER) -> ReplyAnswer:
         """A person, or a restart, aborts it."""
-        self._report_consent()
+        self.report_consent()
         return self.post(words.AbortRequested(reason))
 
     def abort_upstream(self, reason: words.UpstreamReason = words.UpstreamReason.USER) -> ReplyAnswer:
@@ -192,12 +192,12 @@ class Reply:
 
     def supersede(self) -> ReplyAnswer:
         """A newer turn takes the key."""
-        self._report_consent()
+        self.report_consent()
         return self.post(words.SupersedeRequested())
 
     def recover(self) -> ReplyAnswer:
         """The attached attempt is stuck: cancel it by that name, and let the reply live on."""
-        self._report_consent()
+        self.report_consent()
         return self.post(words.RecoveryRequested())
 
     def expire(self, reason: words.ExpiryReason, fence: Awaitable[object] | None = None, *, fence_ms: int = FENCE_MS) -> ReplyAnswer:
@@ -296,7 +296,8 @@ class Reply:
         await asyncio.wait((guard.settled,))
         self.post(words.BarrierSettled())
 
-    def _report_consent(self) -> None:
+    def report_consent(self) -> None:
+        """Ask the backend's probe, and tell the machine if the answer has changed."""
         consents = self._consents()
         if consents is not self.state.backend_consents:
             self.post(words.ConsentReported(consents))
