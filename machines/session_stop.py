@@ -1,0 +1,133 @@
+"""A Stop of the OpenCode adapter: one interrupt, sent for the turn that was installed when the user asked, and its answer.
+
+Which runtime. pingdotgg/t3code ``OpenCode2AdapterV2.ts`` @3e33a21. The interrupt names the session alone, and its reply comes as soon as
+the server has accepted it, not when the run is over. A Stop waits 10 s for the reply. Whether its turn is still the one installed is
+known from the terminals: a turn that ended is never installed again.
+
+Not modelled: background work that a user's Stop ends before the turn.
+
+Rule 1: every transition of a Stop is a row of ``ROWS``.
+Rule 2: this file knows nothing of clocks, requests or transports.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, get_args
+
+from attrs import evolve, frozen
+
+from turnproof.machines.kernel import Duration, Machine, Row, StartTimer, StopTimer, TimerRule, only_if, symbol
+from turnproof.machines.session_words import EndRequested, RunMarked, StopFutile, StopSent, StopWithdrawn
+
+# ── vocabulary ──
+
+
+class StopPhase(Enum):
+    """How far a Stop is."""
+
+    IDLE = "idle"
+    WAITING = "waiting"
+    """Its interrupt is sent, and not answered."""
+    DONE = "done"
+
+
+class Timer(Enum):
+    """The timers of a Stop."""
+
+    REPLY = "reply"
+    """Fires when the interrupt had no reply for so long."""
+
+
+IDLE, WAITING, DONE = StopPhase
+
+# ── state ──
+
+
+@frozen
+class Stop:
+    """One Stop."""
+
+    phase: StopPhase = IDLE
+    own: bool = False
+    """The turn it was for is still the one installed."""
+
+
+# ── events ──
+
+
+@frozen
+class StopRequested:
+    """The user, or the orchestrator, stops the turn that is installed."""
+
+
+@frozen
+class InterruptAnswered:
+    """The server answered the interrupt. ``interrupted``: it had something to interrupt."""
+
+    interrupted: bool
+
+
+@frozen
+class InterruptFailed:
+    """The interrupt was answered by an error."""
+
+
+@frozen
+class TurnOver:
+    """The turn installed has ended."""
+
+
+@frozen
+class ReplyExpired:
+    """The interrupt had no reply in time."""
+
+
+Event = StopRequested | InterruptAnswered | InterruptFailed | TurnOver | ReplyExpired
+
+# ── effects ──
+
+
+@frozen
+class SendInterrupt:
+    """Send the interrupt."""
+
+
+Effect = SendInterrupt | StopSent | StopWithdrawn | StopFutile | RunMarked | EndRequested | StartTimer | StopTimer
+
+# ── rows ──
+
+now, reply = symbol(Stop), symbol(InterruptAnswered)
+quiet = StopTimer(Timer.REPLY)
+Rows = tuple[Row[Stop, Any], ...]
+
+TIMED_OUT: Rows = (
+    # It marks the session and ends whatever turn is installed, without asking whether it is the one that was stopped.
+    Row(ReplyExpired, at=WAITING, to=DONE, data=evolve(now, own=False), emit=(RunMarked(), EndRequested()), name="timed_out"),
+)  # fmt: skip
+ROWS: Rows = (
+    Row(StopRequested, at=IDLE, to=WAITING, data=evolve(now, own=True), emit=(StopSent(), SendInterrupt(), StartTimer(Timer.REPLY))),
+    Row(StopRequested, refuse="this Stop was made before"),
+    Row(reply, at=WAITING, when=reply.interrupted, to=DONE, data=evolve(now, own=False), emit=(quiet,),
+        because="the end on the stream is waited for, and no timer bounds it"),
+    Row(InterruptAnswered, at=WAITING, to=DONE, data=evolve(now, own=False), emit=(quiet, only_if(now.own, StopFutile()))),
+    Row(InterruptAnswered, ignore="the Stop is over"),
+    Row(InterruptFailed, at=WAITING, to=DONE, data=evolve(now, own=False), emit=(quiet, only_if(now.own, StopWithdrawn()))),
+    Row(InterruptFailed, ignore="the Stop is over"),
+    Row(TurnOver, at=WAITING, data=evolve(now, own=False)),
+    Row(TurnOver, ignore="no Stop waits"),
+    *TIMED_OUT,
+    Row(ReplyExpired, ignore="the reply was handled"),
+)  # fmt: skip
+
+MACHINE: Machine[Stop, Event, Effect] = Machine(
+    name="session_stop",
+    initial=Stop(),
+    now=now,
+    events=get_args(Event),
+    effects=get_args(Effect),
+    rows=ROWS,
+    timers=(TimerRule(Timer.REPLY, now.phase == WAITING, ReplyExpired, Duration(10_000, "t3code OpenCode2AdapterV2.ts @3e33a21")),),
+    released=now.phase == DONE,
+)
+step = MACHINE.step

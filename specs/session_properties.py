@@ -1,0 +1,151 @@
+"""What must hold of an OpenCode session, whatever its design: safety against the monitor's truth, and rest when everything is quiet.
+
+"Quiet" stands for the moment when the environment makes no new prompts, Stops or drops and everything enabled is done; what is true of
+every quiet state is what the user is left with. That a run comes to rest at all is a promise of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnproof.machines.kernel import NOBODY, all_of, any_of, implies, not_, one_of, symbol
+from turnproof.machines.session_start import SendPrompt
+from turnproof.machines.session_stop import StopRequested
+from turnproof.machines.session_stream import DEAD, Arrived, What
+from turnproof.machines.session_words import (
+    Cause,
+    EndRequested,
+    ExecutionEnded,
+    ExecutionStarted,
+    Outcome,
+    RejectPermission,
+    ReportTurn,
+    SkipEnd,
+    StreamDied,
+    Turn,
+)
+from turnproof.specs import session_parts as parts
+from turnproof.specs.language import Always, Property, Sometimes, Step
+from turnproof.specs.session_environment import ITEMS, A, B, Place, RequestPhase
+from turnproof.specs.session_parts import World, server, service, start, stop_1, stop_2, stream, truth
+from turnproof.specs.session_truth import ASTRAY, TWICE
+
+ONE_TERMINAL = "S1: every turn has at most one terminal, and only while it is installed"
+OWN_END = "S2: the end of an execution ends a user turn only if it served the turn's prompt"
+OWN_WAKE = "S2: the end of an execution ends a continuation only if it is the end of its wake"
+TRUE_PAST = "S2: a turn that the history completes was served to its end"
+OWN_STOP = "S3: a Stop ends the turn it was for"
+SENT = "S4: a turn reported completed had its prompt sent"
+ASKED = "S5: no prompt is sent unchecked while an earlier one, whose turn is over, is queued or runs"
+FAILED_ASKED = "S5: no prompt is sent unchecked while one whose turn failed with its request is queued or runs"
+SKIPPED_USER = "S6: no end of an execution that served the user turn's prompt is skipped"
+SKIPPED_WAKE = "S6: no end of the continuation's own wake is skipped"
+ONE_TURN = "S7: a wake is taken at most once or dropped, never both"
+OWN_ASK = "S8: no permission request of the active turn's own execution is rejected"
+BUSY = "S9: busy is started and not ended, in the order handled"
+USER_RESTS = "L1: when everything is quiet no user turn is active"
+CONTINUATION_RESTS = "L2: when everything is quiet no continuation is active"
+WAKES_REST = "L3: when everything is quiet no wake is held without an offer"
+STARTS_REST = "L4: when everything is quiet no turn waits for a start"
+DEAD_RESTS = "L7: once the stream is dead no turn is active and no wake is held"
+UNSENT_FORGOTTEN = "no turn is left active whose prompt was never sent"
+
+ENDINGS = (What.SUCCEEDED, What.INTERRUPTED, What.FAILED)
+WRONG = "the user reads an answer that is not the answer to their prompt"
+TOGETHER = "two prompts run together, and one of them answers unseen"
+STUCK = "the user looks at a turn that nothing will end"
+
+
+def _end_of(execution: str) -> bool:
+    """The step handles an end of this execution."""
+    return any_of(*(stream.on(Arrived, what=what, execution=execution) for what in ENDINGS))
+
+
+def _ends_wrong(reports: bool, served: str) -> bool:
+    """The step handles an end and ``reports``, though the execution that ended is not ``served``."""
+    wrong = [_end_of(e) & (served != e) for e in ITEMS]
+    return reports & any_of(_end_of(NOBODY), *wrong)
+
+
+def _ends_right(skips: bool, served: str) -> bool:
+    """The step handles an end of ``served`` and skips it."""
+    return skips & any_of(*(_end_of(e) & (served == e) for e in ITEMS))
+
+
+def safety(world: World) -> tuple[Property, ...]:
+    """S1 to S9 of this system."""
+    session = world.session
+    now, after, design = session.now, session.next, world.design
+    exempt = now.stopped & any_of(*(stream.on(Arrived, what=What.INTERRUPTED, execution=e) for e in (NOBODY, *ITEMS)))
+    by_end = {p: session.emits(ReportTurn, prompt=p, cause=Cause.EXECUTION) for p in (A, B, NOBODY)}
+    skips = session.emits(SkipEnd)
+    ended = {A: one_of(server.now.a, Place.WAITING, Place.RUNNING)}
+    completed = {p: session.emits(ReportTurn, outcome=Outcome.COMPLETED, prompt=p) for p in (A, B)}
+    by_history = {p: session.emits(ReportTurn, outcome=Outcome.COMPLETED, prompt=p, cause=Cause.HISTORY) for p in (A, B)}
+    unsent = {A: parts.request_a.now.phase == RequestPhase.UNSENT, B: parts.request_b.now.phase == RequestPhase.UNSENT}
+    rejects = session.emits(RejectPermission)
+    asks = {e: stream.on(Arrived, what=What.ASKED, execution=e) for e in ITEMS}
+    own = {A: truth.now.a, B: truth.now.b}
+    by_stop = session.emits(ReportTurn, cause=Cause.STOP)
+    return (
+        Always(ONE_TERMINAL, truth.now.phase != TWICE, requirements="R-SES-1", harm="one turn ends twice"),
+        Step(OWN_END, all_of(*(not_(_ends_wrong(by_end[p], own[p]) & not_(exempt)) for p in (A, B))), requirements="R-SES-2", harm=WRONG),
+        Step(OWN_WAKE, not_(_ends_wrong(by_end[NOBODY], truth.now.taken) & not_(exempt)), requirements="R-SES-2",
+             harm="a background reply is cut off, or ends with another's end"),
+        Step(TRUE_PAST, implies(by_history[A], server.now.a == Place.SUCCEEDED) & implies(by_history[B], server.now.b == Place.SUCCEEDED),
+             requirements="R-SES-2", harm=WRONG),
+        Step(OWN_STOP, not_(by_stop & ((stop_1.emits(EndRequested) & not_(stop_1.now.own))
+                                       | (stop_2.emits(EndRequested) & not_(stop_2.now.own)))),
+             requirements="R-SES-3", harm="a Stop of an earlier turn ends the next one"),
+        Step(SENT, not_(completed[A] & unsent[A]) & not_(completed[B] & unsent[B]), requirements="R-SES-4",
+             harm="the prompt is never sent, and the user is told that it was answered"),
+        Step(ASKED, implies(start.emits(SendPrompt, prompt=B) & ended[A], start.now.asked), requirements="R-SES-5", harm=TOGETHER),
+        Step(FAILED_ASKED, implies(start.emits(SendPrompt, prompt=B) & ended[A] & truth.now.failed, start.now.asked),
+             requirements=("R-SES-5", "R-SES-23", "R-SES-24"), harm=TOGETHER),
+        Step(SKIPPED_USER, not_(any_of(*(_ends_right(skips & (now.phase == Turn.USER) & (now.prompt == p), own[p]) for p in (A, B)))),
+             requirements="R-SES-6", harm=STUCK),
+        Step(SKIPPED_WAKE, not_(_ends_right(skips & (now.phase == Turn.CONTINUATION), truth.now.taken)
+                                | (skips & (now.phase == Turn.NONE) & (after.phase == Turn.CONTINUATION))),
+             requirements=("R-SES-6", "R-SES-14", "R-SES-21"), harm=STUCK),
+        Always(ONE_TURN, truth.now.phase != ASTRAY, requirements="R-SES-7", harm="a background reply is shown twice"),
+        Step(OWN_ASK, not_(any_of(*(rejects & asks[e] & (now.phase == Turn.USER)
+                                    & (((now.prompt == A) & (truth.now.a == e)) | ((now.prompt == B) & (truth.now.b == e))) for e in ITEMS))),
+             requirements="R-SES-8", harm="the user is never asked, and their own turn is killed"),
+        Step(BUSY, implies(session.on(ExecutionStarted), after.busy) & implies(session.on(ExecutionEnded), not_(after.busy)),
+             requirements="R-SES-9"),
+        Step(DEAD_RESTS, implies(session.on(StreamDied), (after.phase == Turn.NONE)), requirements="R-SES-16", harm=STUCK),
+    )  # fmt: skip
+
+
+def rest(world: World) -> tuple[Property, ...]:
+    """L1 to L4 of this system: what is left when everything is quiet."""
+    now, quiet = world.session.now, world.quiet()
+    found: tuple[Property, ...] = (
+        Always(USER_RESTS, not_(quiet & (now.phase == Turn.USER)), requirements="R-SES-10", harm=STUCK),
+        Always(CONTINUATION_RESTS, not_(quiet & (now.phase == Turn.CONTINUATION)), requirements=("R-SES-11", "R-SES-26"), harm=STUCK),
+        Always(WAKES_REST, not_(quiet & world.design.wakes & (service.now.offers == 0)), requirements="R-SES-12",
+               harm="a background reply is never shown"),
+    )  # fmt: skip
+    if hasattr(now, "awaiting_start"):
+        found += (Always(STARTS_REST, not_(quiet & now.awaiting_start), requirements="R-SES-13", harm=STUCK),)
+    return found
+
+
+def reached(world: World) -> tuple[Property, ...]:
+    """What some run must show, or nothing was tried."""
+    session = world.session
+    return (
+        Sometimes(
+            "a user turn completes", session.emits(ReportTurn, outcome=Outcome.COMPLETED, cause=Cause.EXECUTION), requirements="R-SES-2"
+        ),
+        Sometimes("two Stops wait at once", stop_1.now.own & stop_2.now.own, requirements="R-SES-3"),
+        Sometimes("a Stop waits whose turn is over", stop_1.on(StopRequested) | not_(stop_1.now.own), requirements="R-SES-3"),
+    )
+
+
+def properties(world: World) -> tuple[Property, ...]:
+    """All of them."""
+    return (*safety(world), *rest(world))
+
+
+__all__ = ["properties", "reached", "rest", "safety", "symbol"]
