@@ -53,7 +53,11 @@ def _discharge(spec: AnySpec, catalog: Mapping[str, AnySpec] | None) -> Verdict:
     root = project_root()
     missing = [] if root is None else [f"{rid}: no test {node}" for rid, node in spec.tests.items() if not has_test(root, node)]
     for rid, name in spec.elsewhere.items() if catalog is not None else ():
-        other = (catalog or {}).get(name)
+        try:
+            other = (catalog or {}).get(name)
+        except Exception as problem:  # it is written wrongly: whoever asks for it by name is told where
+            missing.append(f"{rid}: {name} cannot be loaded: {' '.join(str(problem).split())}")
+            continue
         if other is None:
             missing.append(f"{rid}: no specification {name}")
         elif not any(rid in p.requirements for p in other.properties) and rid not in other.tests:

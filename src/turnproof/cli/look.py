@@ -10,6 +10,7 @@ from turnproof.checkers.report.model import AnySpec, machines_of, name_of
 from turnproof.cli import names
 from turnproof.cli.app import SETTINGS, example
 from turnproof.cli.files import Output
+from turnproof.cli.misuse import Misuse
 from turnproof.cli.output import columns, say, say_json
 from turnproof.cli.progress import Shown
 from turnproof.specs.language import Spec
@@ -20,11 +21,18 @@ from turnproof.specs.language import Spec
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_machines(as_json: bool) -> int:
     """Name the machines and systems, with the size of their tables and specifications."""
-    facts = [_facts(spec) for spec in names.catalog().values()]
+    specs, facts, broken = names.catalog(), [], []
+    for name in specs:
+        try:
+            facts.append(_facts(specs[name]))
+        except Misuse as problem:
+            broken.append(str(problem))
     if as_json:
         say_json({"format": "turnproof.list", "version": 1, "machines": facts})
     elif facts:
         say(columns([list(facts[0]), *([str(value) for value in fact.values()] for fact in facts)]))
+    if broken:
+        raise Misuse("\n".join(broken))
     return 0
 
 

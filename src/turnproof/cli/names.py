@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from turnproof.checkers.engines import ENGINES
 from turnproof.checkers.report.model import AnySpec
 from turnproof.checkers.written import WrittenError, event_class, excerpt, nearest, plain
 from turnproof.cli.misuse import Misuse, broken_table
 from turnproof.specs.language import Spec
+from turnproof.specs.system import SystemSpec
 
 
-def catalog() -> Mapping[str, AnySpec]:
-    """Every specification, of machines first, then of systems. Raises :class:`Misuse` if one is written wrongly."""
-    try:
-        from turnproof.specs import catalog as known
+class Catalog(Mapping[str, AnySpec]):
+    """Every specification by name, of machines first, then of systems; each loaded when asked for. :class:`Misuse` if it cannot be."""
 
-        return {**known.specifications(), **known.systems()}
-    except Exception as problem:
-        raise Misuse(broken_table(problem)) from problem
+    def __init__(self) -> None:
+        try:
+            from turnproof.specs import catalog as known
+
+            self.machines, self.systems = known.specifications(), known.systems()
+        except Exception as problem:
+            raise Misuse(broken_table(problem)) from problem
+
+    def __getitem__(self, name: str) -> AnySpec:
+        if name not in self:
+            raise KeyError(name)
+        try:
+            return self.machines[name] if name in self.machines else self.systems[name]
+        except Exception as problem:
+            raise Misuse(broken_table(problem)) from problem
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.machines or name in self.systems
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self.machines, *self.systems))
+
+    def __len__(self) -> int:
+        return len(self.machines) + len(self.systems)
+
+
+def catalog() -> Catalog:
+    """Every specification. Raises :class:`Misuse` if there is no list of them."""
+    return Catalog()
 
 
 def one(name: str) -> Spec:
@@ -30,12 +55,20 @@ def one(name: str) -> Spec:
 def machines(names: Sequence[str]) -> list[Spec]:
     """The specifications of those machines, each once; of all machines, but no system, if none is named. Raises :class:`Misuse`."""
     specs = catalog()
-    alone = {name: spec for name, spec in specs.items() if isinstance(spec, Spec)}
-    for name in names:
-        found = _known(name, specs, "machine")
-        if found not in alone:
-            raise Misuse(f"{found} is a system of machines, expected a machine: {', '.join(alone)}")
-    return [alone[name] for name in dict.fromkeys(_known(n, alone, "machine") for n in names)] if names else list(alone.values())
+    chosen = [_known(name, specs, "machine") for name in names] or list(specs.machines)
+    for name in chosen:
+        if name not in specs.machines:
+            raise Misuse(f"{name} is a system of machines, expected a machine: {', '.join(specs.machines)}")
+    return [spec for name in dict.fromkeys(chosen) if isinstance(spec := specs[name], Spec)]
+
+
+def system(name: str) -> SystemSpec:
+    """The specification of that system. Raises :class:`Misuse`; a machine is no system."""
+    specs = catalog()
+    found = specs[_known(name, specs, "system")]
+    if isinstance(found, Spec):
+        raise Misuse(f"{found.machine.name} is a single machine, expected a system: {', '.join(specs.systems) or 'there is none'}")
+    return found
 
 
 def some(names: Sequence[str]) -> list[AnySpec]:
@@ -43,6 +76,16 @@ def some(names: Sequence[str]) -> list[AnySpec]:
     specs = catalog()
     chosen = [_known(name, specs, "machine") for name in names] or list(specs)
     return [specs[name] for name in dict.fromkeys(chosen)]
+
+
+def switches(specs: Sequence[AnySpec], given: Sequence[str]) -> Mapping[str, frozenset[str]]:
+    """System -> which of its switches are named, however they are spelled; each must be one of some system here. Raises :class:`Misuse`."""
+    there = {spec.system.name: [s.name for s in spec.system.switches] for spec in specs if isinstance(spec, SystemSpec)}
+    every = [name for names in there.values() for name in names]
+    if given and not every:
+        raise Misuse(f"--without {excerpt(given[0])}: no system that is verified here has a switch")
+    chosen = {_known(name, every, "switch") for name in given}
+    return {system: frozenset(chosen.intersection(names)) for system, names in there.items()}
 
 
 def engines(names: Sequence[str]) -> tuple[str, ...]:
@@ -81,4 +124,4 @@ def _known(name: str, known: Iterable[str], what: str) -> str:
     raise Misuse(f"no {what} {excerpt(name)}{nearest(name, names) or every}")
 
 
-__all__ = ["catalog", "engines", "event_name", "machines", "one", "requirement", "some"]
+__all__ = ["Catalog", "catalog", "engines", "event_name", "machines", "one", "requirement", "some", "switches", "system"]
