@@ -16,12 +16,12 @@ from turnproof.checkers.network.run import Fault
 from turnproof.checkers.network.triggers import Kind, Trigger
 from turnproof.checkers.oracles.folding import fold, negation
 from turnproof.checkers.oracles.model import Action, Branch, Clear, Clock, Handler, Key, Model, Push, Put, Wrong, constant_args, params
-from turnproof.checkers.oracles.names import LEDGER, Names, bounds, state_fields, words
+from turnproof.checkers.oracles.names import Names, bounds, state_fields, words
 from turnproof.checkers.oracles.text import Layout, Notation, comment, first_matches, in_order
 from turnproof.machines.kernel import Field, PauseTimer, ResumeTimer, StartTimer, Variable
 from turnproof.machines.kernel.domain import Kind as FieldKind
 from turnproof.specs.system import Channel
-from turnproof.specs.system_words import Pending, TimerIs
+from turnproof.specs.system_words import Ledger, Pending, TimerIs
 
 RESERVED = words("""
     alias array as assert assume begin boolean by case clear const cover do else elsif end enum error exists false for forall
@@ -71,7 +71,7 @@ class Murphi:
         if isinstance(variable, Pending):
             return f"{self.channel(variable.scope)}.size"
         if isinstance(variable, TimerIs):
-            return f"({self.names.timer(variable.scope, cast(Enum, variable.timer))} = {LEDGER[variable.ledger]})"
+            return f"({self.names.timer(variable.scope, cast(Enum, variable.timer))} = {self.names.ledger(variable.ledger)})"
         if variable.scope:
             return self.names.field(variable.scope, variable.name)
         handler = cast(Handler, self.scope)
@@ -100,7 +100,11 @@ class Murphi:
         settles = [self.settle()] if self.limit else []
         channels = [text for c in model.system.channels for text in self.channel_tools(c)]
         start, state = self.start(), self.state()
-        constants = [f"  {name}: {number};" for name, number in self.names.constants.items()]
+        constants = [
+            line
+            for group, values in self.names.grouped()
+            for line in (f"  -- {group}", *(f"  {name}: {number};" for name, number in values))
+        ]
         pieces = [
             f"-- {model.system.name}: one rule is one event from outside, one expiry, one delivery or one loss, run to completion.",
             "\n".join(["const", *constants]) if constants else "",
@@ -119,9 +123,12 @@ class Murphi:
 
     def state(self) -> list[str]:
         """The variables."""
-        lines = [f"  {self.names.field(part, field.name)}: {self.type_of(field)};" for part, field, _ in state_fields(self.model)]
+        lines: list[str] = []
         for part in self.model.system.everyone:
-            lines += [f"  {self.names.timer(part.name, r.timer)}: 0..2;  -- 0 off, 1 running, 2 paused" for r in part.machine.timers]
+            lines.append(f"  -- {part.name}: {part.machine.name}")
+            fields = [field for owner, field, _ in state_fields(self.model) if owner == part.name]
+            lines += [f"  {self.names.field(part.name, field.name)}: {self.type_of(field)};" for field in fields]
+            lines += [f"  {self.names.timer(part.name, r.timer)}: 0..2;" for r in part.machine.timers]
         for budget in self.model.system.budgets:
             lines.append(f"  {self.names.of(('budget', budget), budget.name + '_left')}: 0..{budget.limit};")
         for channel in self.model.system.channels:
@@ -141,7 +148,7 @@ class Murphi:
         """The initial state."""
         lines = [f"  {self.names.field(part, field.name)} := {self.constant(value)};" for part, field, value in state_fields(self.model)]
         for part in self.model.system.everyone:
-            lines += [f"  {self.names.timer(part.name, rule.timer)} := 0;" for rule in part.machine.timers]
+            lines += [f"  {self.names.timer(part.name, rule.timer)} := {self.names.ledger(Ledger.OFF)};" for rule in part.machine.timers]
         for budget in self.model.system.budgets:
             lines.append(f"  {self.names.of(('budget', budget), budget.name + '_left')} := {budget.limit};")
         lines += [f"  clear {self.channel(c.name)};" for c in self.model.system.channels]
@@ -252,9 +259,9 @@ class Murphi:
         if isinstance(action, Clock):
             name = self.names.timer(action.part, action.timer)
             if action.kind in (PauseTimer, ResumeTimer):
-                before, now = (1, 2) if action.kind is PauseTimer else (2, 1)
-                return f"if {name} = {before} then {name} := {now}; endif"
-            return f"{name} := {1 if action.kind is StartTimer else 0}"
+                before, now = (Ledger.RUNNING, Ledger.PAUSED) if action.kind is PauseTimer else (Ledger.PAUSED, Ledger.RUNNING)
+                return f"if {name} = {self.names.ledger(before)} then {name} := {self.names.ledger(now)}; endif"
+            return f"{name} := {self.names.ledger(Ledger.RUNNING if action.kind is StartTimer else Ledger.OFF)}"
         return self.wrong(cast(Wrong, action).fault)
 
     def arguments(self, key: Key, args: Iterable[object], arity: int) -> list[str]:
@@ -293,8 +300,8 @@ class Murphi:
             key = (trigger.where, type(trigger.event))
             if trigger.kind is Kind.EXPIRE:
                 timer = self.names.timer(trigger.where, cast(Enum, trigger.timer))
-                guards.append(f"{timer} = 1")
-                first.append(f"{timer} := 0")
+                guards.append(f"{timer} = {self.names.ledger(Ledger.RUNNING)}")
+                first.append(f"{timer} := {self.names.ledger(Ledger.OFF)}")
             args = [self.constant(value) for value in constant_args(trigger.event)]
             yield self.rule(trigger, guards, [*first, f"{self.names.handler(key)}({', '.join([*self.queue, *args])})"], [key])
             return

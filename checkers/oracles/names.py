@@ -12,8 +12,8 @@ from turnproof.machines.kernel import Field, fields_of, token_names
 from turnproof.machines.kernel.domain import Kind
 from turnproof.specs.system_words import Ledger
 
-LEDGER = {Ledger.OFF: 0, Ledger.RUNNING: 1, Ledger.PAUSED: 2}
-"""What the clock knows of a timer, as a number."""
+LEDGER = (Ledger.OFF, Ledger.RUNNING, Ledger.PAUSED)
+"""What the clock knows of a timer, in the order of its numbers."""
 
 
 class Names:
@@ -24,6 +24,8 @@ class Names:
         self.known: dict[object, str] = {}
         self.constants: dict[str, int] = {}
         """Every named value, in order of first use."""
+        self.groups: dict[str, str] = {}
+        """Named value -> what it is one of."""
         self.tokens: dict[str, str] = {}
 
     def of(self, thing: object, wish: str) -> str:
@@ -42,13 +44,29 @@ class Names:
         members = list(type(value))
         name = self.of(value, f"{self.of(type(value), type(value).__name__)}_{value.name}")
         self.constants[name] = members.index(value)
+        self.groups[name] = type(value).__name__
         return name
+
+    def ledger(self, value: Ledger) -> str:
+        """The named constant of what a timer is."""
+        name = self.of(("ledger", value), f"Timer_{value.name}")
+        self.constants[name] = LEDGER.index(value)
+        self.groups[name] = "what a timer is"
+        return name
+
+    def grouped(self) -> list[tuple[str, list[tuple[str, int]]]]:
+        """The named values by what they are one of; each group in the order of its numbers."""
+        groups: dict[str, list[tuple[str, int]]] = {}
+        for name, number in self.constants.items():
+            groups.setdefault(self.groups.get(name, ""), []).append((name, number))
+        return [(group, sorted(values, key=lambda value: value[1])) for group, values in groups.items()]
 
     def token(self, value: str) -> str:
         """The named constant of an identity."""
         if value not in self.tokens:
             self.tokens[value] = self.of(("token", value), f"token_{value}" if value else "nobody")
             self.constants[self.tokens[value]] = len(self.tokens) - 1
+            self.groups[self.tokens[value]] = "identities"
         return self.tokens[value]
 
     def constant(self, value: object, true: str, false: str) -> str:
@@ -61,12 +79,13 @@ class Names:
 
     def handler(self, key: Key) -> str:
         """What a part does with a class of event."""
-        return self.of(("handler", key), f"{key[0]}_{key[1].__name__}")
+        return self.of(("handler", key), f"{key[0]}_on_{key[1].__name__}")
 
     def message(self, key: Key) -> str:
         """The event on its way to the part."""
         name = self.of(("message", key), f"{key[1].__name__}_to_{key[0]}")
         self.constants.setdefault(name, sum(isinstance(k, tuple) and k[0] == "message" for k in self.known))
+        self.groups[name] = "events on their way"
         return name
 
     def field(self, part: str, name: str) -> str:

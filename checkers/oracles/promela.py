@@ -1,8 +1,11 @@
 """A system in Promela, for SPIN.
 
-One process; each option of its loop is one way to begin a step, as a ``d_step``: the guard, the handler of the first event, then the
-queue of the step until it is empty. The queue is scratch: hidden from the state in a depth-first search; SPIN allows no hidden
-variables breadth first, so there it is cleared after each step.
+One process, which takes one step after the other: it chooses how the step begins, which puts the first event into a queue, and works
+the queue off. Nothing that happens within a step is stored as a state. The queue is scratch, hidden from the state.
+
+``apart`` writes each way to begin as a ``d_step`` of its own that includes everything that may follow. SPIN searches that faster, and
+can do so breadth first, where it allows no hidden variables and the queue is cleared after each step; but it writes every handler
+into every step, and what SPIN then makes of a large system takes longer than the search.
 """
 
 from __future__ import annotations
@@ -29,12 +32,12 @@ from turnproof.checkers.oracles.model import (
     content,
     params,
 )
-from turnproof.checkers.oracles.names import LEDGER, Names, bounds, state_fields, words
+from turnproof.checkers.oracles.names import Names, bounds, state_fields, words
 from turnproof.checkers.oracles.text import Layout, Notation, comment, first_matches, in_order
-from turnproof.machines.kernel import Field, PauseTimer, ResumeTimer, StartTimer, Variable, show
+from turnproof.machines.kernel import Field, PauseTimer, ResumeTimer, StartTimer, Variable
 from turnproof.machines.kernel.domain import Kind as FieldKind
 from turnproof.specs.system import Channel
-from turnproof.specs.system_words import Pending, TimerIs
+from turnproof.specs.system_words import Ledger, Pending, TimerIs
 
 RESERVED = words("""
     active assert atomic bit bool break byte c_code c_decl c_expr c_state c_track chan d_step D_proctype do else empty enabled end
@@ -59,11 +62,11 @@ CUT = 199
 class Promela:
     """Writes one model. ``undo``: a step that goes wrong leaves the state as it was; else it is reported, and the rest means nothing."""
 
-    def __init__(self, model: Model, *, undo: bool | None = None, breadth_first: bool = False) -> None:
-        self.model, self.breadth_first = model, breadth_first
+    def __init__(self, model: Model, *, undo: bool | None = None, breadth_first: bool = False, apart: bool = False) -> None:
+        self.model, self.breadth_first, self.apart = model, breadth_first, apart or breadth_first
         self.names = Names(RESERVED)
         self.undo = model.may_go_wrong() if undo is None else undo
-        self.limit = model.longest()
+        self.limit = model.longest() + (0 if self.apart else 1)
         self.most = max((len(params(key[1])) for key in model.handlers), default=0)
         self.settles: dict[tuple[tuple[Key, ...], bool, bool], str] = {}
         self.scope: Handler | None = None
@@ -79,7 +82,7 @@ class Promela:
         if isinstance(variable, Pending):
             return f"len({self.names.of(('channel', variable.scope), variable.scope)})"
         if isinstance(variable, TimerIs):
-            return f"({self.names.timer(variable.scope, cast(Enum, variable.timer))} == {LEDGER[variable.ledger]})"
+            return f"({self.names.timer(variable.scope, cast(Enum, variable.timer))} == {self.names.ledger(variable.ledger)})"
         if variable.scope:
             return self.names.field(variable.scope, variable.name)
         handler = cast(Handler, self.scope)
@@ -100,14 +103,18 @@ class Promela:
             self.names.handler(key)
         handlers = [self.handler(h) for h in model.handlers.values()]
         options = [option for t in model.triggers for option in self.options(t)]
+        options = options if self.apart else list(self.chosen(options))
         claims = list(self.claims())
         settles = [self.settle(kind, name) for kind, name in self.settles.items()]
-        state = list(self.state())
+        state, scratch = list(self.state()), list(self.scratch())
         pieces = [
             f"/* {system.name}: one step is one event from outside, one expiry, one delivery or one loss, run to completion. */",
-            "\n".join(f"#define {name} {number}" for name, number in self.names.constants.items()),
+            "\n\n".join(
+                "\n".join([f"/* {group} */", *(f"#define {name} {number}" for name, number in values)])
+                for group, values in self.names.grouped()
+            ),
             "\n".join(state),
-            "\n".join(self.scratch()),
+            "\n".join(scratch),
             "\n\n".join([*handlers, *settles, *(["\n".join(self.finish())] if model.may_go_wrong() else [])]),
             "active proctype system() {\n  do\n" + "\n".join([*options, *claims]) + "\n  od\n}",
         ]
@@ -115,14 +122,15 @@ class Promela:
 
     def state(self) -> Iterator[str]:
         """The variables that make up the state."""
-        for owner, field, value in state_fields(self.model):
-            before, after = self.type_of(field)
-            yield f"{before} {self.names.field(owner, field.name)}{after} = {self.text(value)};"
         for part in self.model.system.everyone:
+            yield f"/* {part.name}: {part.machine.name} */"
+            for field, value in ((f, v) for owner, f, v in state_fields(self.model) if owner == part.name):
+                before, after = self.type_of(field)
+                yield f"{before} {self.names.field(part.name, field.name)}{after} = {self.text(value)};"
             for rule in part.machine.timers:
-                yield f"unsigned {self.names.timer(part.name, rule.timer)} : 2;  /* 0 off, 1 running, 2 paused */"
+                yield f"unsigned {self.names.timer(part.name, rule.timer)} : 2 = {self.names.ledger(Ledger.OFF)};"
         for budget in self.model.system.budgets:
-            yield f"byte {self.names.of(('budget', budget), budget.name + '_left')} = {budget.limit};"
+            yield f"byte {self.names.of(('budget', budget), budget.name + '_left')} = {budget.limit};  /* how often it may still happen */"
         for channel in self.model.system.channels:
             name = self.names.of(("channel", channel.name), channel.name)
             yield f"chan {name} = [{channel.capacity}] of {{ {', '.join(['byte'] * (1 + self.arity(channel)))} }};"
@@ -200,13 +208,13 @@ class Promela:
         number = CUT if fault is None else FAULTS[fault]
         name = "CUT" if fault is None else fault.name
         self.names.constants.setdefault(self.names.of(("wrong", number), name), number)
+        self.names.groups[self.names.known["wrong", number]] = "why a step is not allowed"
         return f"fail({self.names.known['wrong', number]})"
 
     def action(self, action: Action) -> str:
         """One statement."""
         if isinstance(action, Put):
-            args = [self.text(arg) for arg in action.args]
-            return f"put({', '.join([self.names.message(action.key), *args, *['0'] * (self.most - len(args))])})"
+            return self.put(self.names.message(action.key), [self.text(arg) for arg in action.args])
         if isinstance(action, Push):
             return self.push(action)
         if isinstance(action, Clear):
@@ -232,10 +240,10 @@ class Promela:
         """A timer starts, stops, is held or goes on."""
         name = self.names.timer(action.part, action.timer)
         if action.kind is PauseTimer:
-            return f"{name} = ({name} == 1 -> 2 : {name})"
+            return f"{name} = ({name} == {self.names.ledger(Ledger.RUNNING)} -> {self.names.ledger(Ledger.PAUSED)} : {name})"
         if action.kind is ResumeTimer:
-            return f"{name} = ({name} == 2 -> 1 : {name})"
-        return f"{name} = {1 if action.kind is StartTimer else 0}"
+            return f"{name} = ({name} == {self.names.ledger(Ledger.PAUSED)} -> {self.names.ledger(Ledger.RUNNING)} : {name})"
+        return f"{name} = {self.names.ledger(Ledger.RUNNING if action.kind is StartTimer else Ledger.OFF)}"
 
     def arity(self, channel: Channel) -> int:
         """How many fields the events in a channel have at most."""
@@ -292,10 +300,10 @@ class Promela:
             key = (trigger.where, type(trigger.event))
             if trigger.kind is Kind.EXPIRE:
                 timer = self.names.timer(trigger.where, cast(Enum, trigger.timer))
-                guards.append(f"{timer} == 1")
-                first.append(f"{timer} = 0")
+                guards.append(f"{timer} == {self.names.ledger(Ledger.RUNNING)}")
+                first.append(f"{timer} = {self.names.ledger(Ledger.OFF)}")
             args = [self.names.constant(value, "true", "false") for value in constant_args(trigger.event)]
-            yield self.option(trigger, guards, [*first, f"{self.names.handler(key)}({', '.join(args)})"], [key])
+            yield self.option(trigger, guards, [*first, self.begun(key, args)], [key])
             return
         channel = next(c for c in self.model.system.channels if c.name == trigger.where)
         yield from self.channel_options(trigger, channel, guards, first)
@@ -318,23 +326,53 @@ class Promela:
             if trigger.kind is Kind.LOSE:
                 yield self.option(trigger, [*guards, f"len({name}) > 0"], [*first, take, forget], [])
                 return
-            cases = " ".join(f":: event == {self.names.message(key)} -> {self.called(key, 'got{}')}" for key in keys)
-            yield self.option(trigger, [*guards, f"len({name}) > 0"], [*first, take, f"if {cases} fi", forget], keys)
+            handle = self.put("event", into[1:])
+            if self.apart:
+                cases = " ".join(f":: event == {self.names.message(key)} -> {self.called(key, 'got{}')}" for key in keys)
+                handle = f"if {cases} fi"
+            yield self.option(trigger, [*guards, f"len({name}) > 0"], [*first, take, handle, forget], keys)
         elif trigger.position == 0:
             for key, values in content(self.model, channel):
                 message = [self.names.message(key), *(self.names.constant(v, "true", "false") for v in values)]
                 pattern = ", ".join([*message, *["0"] * (1 + self.arity(channel) - len(message))])
-                call = [f"{self.names.handler(key)}({', '.join(message[1:])})"] if trigger.kind is Kind.DELIVER else []
+                call = [self.begun(key, message[1:])] if trigger.kind is Kind.DELIVER else []
                 yield self.option(trigger, [*guards, f"{name}??[{pattern}]"], [*first, f"{name}??{pattern}", *call], [key] if call else [])
+
+    def begun(self, key: Key, args: list[str]) -> str:
+        """The first event of a step is handled, or put into the queue to be handled."""
+        return f"{self.names.handler(key)}({', '.join(args)})" if self.apart else self.put(self.names.message(key), args)
+
+    def put(self, message: str, args: list[str]) -> str:
+        """An event is put into the queue of the step."""
+        return f"put({', '.join([message, *args, *['0'] * (self.most - len(args))])})"
+
+    def chosen(self, options: Iterable[str]) -> Iterator[str]:
+        """A step: the choice of how it begins, then what follows from it."""
+        keys = tuple(self.model.handlers)
+        risky, endless = self.model.may_go_wrong(), self.model.endless(keys)
+        going = "wrong == 0 && " if risky else ""
+        yield "  :: atomic {\n    if  /* how the step begins */"
+        yield from options
+        yield "    fi;\n    do  /* what follows from it */"
+        if endless:
+            yield f"    :: {going}head < tail && head == {self.limit} -> {self.wrong(Fault.ENDLESS)}"
+            going += f"head < {self.limit} && "
+        for key in keys:
+            call = self.called(key, "arg{}[head]")
+            yield f"    :: d_step {{ {going}head < tail && what[head] == {self.names.message(key)} -> {call}; head++ }}"
+        yield f"    :: else -> break\n    od;\n    d_step {{ head = 0; tail = 0; {'finish()' if risky else 'skip'} }}\n    }}"
 
     def option(self, trigger: Trigger, guards: list[str], statements: list[str], keys: Iterable[Key]) -> str:
         """One option of the loop."""
+        guard = " && ".join(f"({g})" if " || " in g else g for g in guards) or "true"
+        if not self.apart:
+            begins = "; ".join([*(["save()"] if self.undo else []), *statements])
+            return f"    :: d_step {{ {guard} ->  /* {comment(str(trigger))} */\n         {begins} }}"
         settle = self.settling(keys)
         risky = self.model.risky(keys)
         body = [*(["save()"] if self.undo and risky else []), *statements, *([settle] if settle else []), *(["finish()"] if risky else [])]
         if not risky:
             body.append("skip")  # a d_step whose last statement leaves a loop is compiled wrongly by SPIN 6.5.2
-        guard = " && ".join(f"({g})" if " || " in g else g for g in guards) or "true"
         return f"  :: d_step {{ /* {comment(str(trigger))} */\n    {guard} ->\n      " + ";\n      ".join(body) + "\n    }"
 
     def finish(self) -> Iterator[str]:
@@ -353,7 +391,7 @@ class Promela:
         for claim in self.model.claims:
             if self.breadth_first and claim.reach:
                 continue
-            said = comment(f"{'reached' if claim.reach else 'broken'}: {claim.prop.name}: {show(claim.formula)}")
+            said = comment(f"{'reached' if claim.reach else 'broken'}: {claim.prop.name}")
             guard, note = f"({self.text(claim.formula)})", ""
             if not self.breadth_first:
                 guard, note = f"!reported[{claim.number}] && {guard}", f"reported[{claim.number}] = 1; "

@@ -118,7 +118,7 @@ class Tla:
         actions = dict(action for t in model.triggers for action in self.actions(t))
         claims = list(self.claims())
         state = [*self.variables, *(["fault"] if self.strict else [])]
-        world = ", ".join([*(f"{v} |-> {v}" for v in self.variables), "queue |-> <<>>", 'wrong |-> ""'])
+        world = ",\n  ".join([*(f"{v} |-> {v}" for v in self.variables), "queue |-> <<>>", 'wrong |-> ""'])
         becomes = [f"/\\ {v}' = now.{v}" for v in self.variables]
         if self.strict:
             stays = (f'/\\ {v}\' = (IF now.wrong = "" THEN now.{v} ELSE {v})' for v in self.variables)
@@ -131,7 +131,7 @@ class Tla:
             f"\\* {model.system.name}: one action is one event from outside, one expiry, one delivery or one loss, run to completion.",
             "EXTENDS Integers, Sequences, Bags, TLC", "", f"VARIABLES {', '.join(state)}", "", f"vars == <<{', '.join(state)}>>", "",
             "\\* The state, with the queue of the step, and why the step is not allowed.",
-            f"World == [{world}]", "", "Fail(w, why) == IF w.wrong = \"\" THEN [w EXCEPT !.wrong = why] ELSE w", "",
+            f"World == [\n  {world}]", "", "Fail(w, why) == IF w.wrong = \"\" THEN [w EXCEPT !.wrong = why] ELSE w", "",
             *(text + "\n" for text in handlers), self.settle(), "", "Becomes(now) ==\n  " + "\n  ".join(becomes), "",
             "Init ==\n  " + "\n  ".join(init), "", *(f"{name} ==\n{text}\n" for name, text in actions.items()),
             "Next ==\n  " + "\n  ".join(f"\\/ {name}" for name in actions), "", *claims, "=" * 77, CONFIGURATION, self.configuration(),
@@ -180,7 +180,7 @@ class Tla:
             before = f"w{number}"
         if len(texts) == 1:
             return [texts[0].removeprefix("w1 == ")]
-        return ["LET " + "\n        ".join(texts), f"IN {before}"] if texts else []
+        return ["LET " + "\n        ".join(texts) + f"\n    IN  {before}"] if texts else []
 
     def failed(self, fault: Fault | None) -> str:
         """The step is not allowed; the first reason counts."""
