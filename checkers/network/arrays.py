@@ -10,7 +10,6 @@ from typing import Any
 import attrs
 import numpy as np
 
-from turnproof.checkers.network.compile import Code
 from turnproof.checkers.network.kernel import places as at
 from turnproof.checkers.network.kernel.places import BITS, Ints, Small
 from turnproof.checkers.network.kernel.step import lowest_bits
@@ -52,15 +51,6 @@ def layout(widths: Sequence[int]) -> Layout:
     return Layout(tuple(widths), np.array(word, np.int32), np.array(shift, np.int64), max(1, len(used)))
 
 
-def height(code: Code) -> int:
-    """The most values that a program has on its stack."""
-    now = most = 0
-    for op, _ in code:
-        now += 1 if op <= at.COUNT else 0 if op == at.NOT else -2 if op == at.CHOOSE else -1
-        most = max(most, now)
-    return most
-
-
 class Arrays:
     """The arrays ``a`` and ``b`` of one system. :meth:`sync` after every ``tables.fill``, :meth:`rebuild` after formulas were compiled."""
 
@@ -80,6 +70,7 @@ class Arrays:
         """Lay out everything again: after new formulas were compiled, or when a component outgrew its room."""
         compiler, triggers = self.tables.compiler, len(self.tables.triggers)
         self.words = max(1, -(-(triggers + len(compiler.clauses)) // BITS))
+        self.row = self.words + -(-triggers // BITS)
         self._sizes()
         # Much room for states, which keep coming; inputs are mostly known from the start.
         self.room = [(max(8, 4 * len(c.locals)), len(c.inputs) + 4) for c in self.components]
@@ -96,11 +87,11 @@ class Arrays:
 
     def _sizes(self) -> None:
         tables = self.tables
-        deepest = max((height(code) for code in tables.compiler.programs), default=0)
+        deepest = max((len(code) for code in tables.compiler.programs), default=0)
         for what, found, most in (
             ("parts, channels and budgets", self.count, at.MOST_COMPONENTS),
-            ("words of triggers and conditions", self.words, at.MOST_CLAUSE_WORDS),
-            ("values at once in one formula", deepest, at.MOST_STACK),
+            ("words of triggers and conditions", self.row, at.MOST_CLAUSE_WORDS),
+            ("instructions in one formula", deepest, at.MOST_STACK),
         ):
             if found > most:
                 raise TableError(f"system {tables.system.name} has {found:,} {what}; the compiled engine takes {most:,}")
@@ -110,23 +101,26 @@ class Arrays:
         triggers = len(self.tables.triggers)
         code = [number for program in self.tables.compiler.programs for step in program for number in step]
         every = [sum(1 << n for n in range(min(BITS, triggers - first))) for first in range(0, triggers, BITS)]
+        ruled = [0] * len(every)
+        for n, row in enumerate(self.tables.rows):
+            ruled[n // BITS] |= (row[at.T_PROGRAM] >= 0) << (n % BITS)
         head = at.RECORDS + at.RECORD * self.count
-        sizes = [locals_ * (self.words + len(numbers)) for (locals_, _), numbers in zip(self.room, self.numbers, strict=True)]
+        sizes = [locals_ * (self.row + len(numbers)) for (locals_, _), numbers in zip(self.room, self.numbers, strict=True)]
         # One more than is used: the kernel reads a word ahead.
-        b: Ints = np.zeros(head + len(every) + len(code) + sum(sizes) + 1, np.int64)
-        b[at.B_COMPONENTS], b[at.B_TRIGGERS], b[at.B_CLAUSE_WORDS] = self.count, triggers, self.words
+        b: Ints = np.zeros(head + 2 * len(every) + len(code) + sum(sizes) + 1, np.int64)
+        b[at.B_COMPONENTS], b[at.B_TRIGGERS], b[at.B_CLAUSE_WORDS], b[at.B_ROW] = self.count, triggers, self.words, self.row
         b[at.B_CASCADE], b[at.B_TRIGGER_WORDS] = self.tables.system.cascade, len(every)
         b[at.LOWEST : at.LOWEST + 64] = lowest_bits()
-        b[at.B_EVERY], b[at.B_CODE] = head, head + len(every)
-        b[head : head + len(every) + len(code)] = [*every, *code]
-        free = head + len(every) + len(code)
+        b[at.B_EVERY], b[at.B_RULED], b[at.B_CODE] = head, head + len(every), head + 2 * len(every)
+        free = head + 2 * len(every) + len(code)
+        b[head:free] = [*every, *ruled, *code]
         for comp, component in enumerate(self.components):
             record = at.RECORDS + at.RECORD * comp
             locals_, inputs = self.room[comp]
             b[record + at.R_QUEUED], b[record + at.R_STRIDE], b[record + at.R_SPREAD] = component.queued, inputs, self.spread[comp]
-            b[record + at.R_BITS], b[record + at.R_VALUES] = free, free + locals_ * self.words
+            b[record + at.R_BITS], b[record + at.R_VALUES] = free, free + locals_ * self.row
             b[record + at.R_VALUES_COUNT] = len(self.numbers[comp])
-            free += locals_ * (self.words + len(self.numbers[comp]))
+            free += locals_ * (self.row + len(self.numbers[comp]))
         self.b = b
         self._lay_work()
 
@@ -142,6 +136,7 @@ class Arrays:
             (at.B_TOUCHED, counts),
             (at.B_ENABLED, len(self.tables.triggers)),
             (at.B_ASKED_ONCE, self.asked_once),
+            (at.B_QUIET_SEEN, self.row - self.words),
             (at.B_MISSING, 3 * MISSING_ROOM),
         ):
             self.b[place], free = free, free + size
@@ -209,7 +204,7 @@ class Arrays:
             if not row[bit // BITS] >> (bit % BITS) & 1 and self.tables.decide(node, comp, state):
                 row[bit // BITS] |= 1 << (bit % BITS)
         record = at.RECORDS + at.RECORD * comp
-        first = int(self.b[record + at.R_BITS]) + local * self.words
+        first = int(self.b[record + at.R_BITS]) + local * self.row
         self.b[first : first + self.words] = row
         first = int(self.b[record + at.R_VALUES]) + local * len(self.numbers[comp])
         for n, node in enumerate(self.numbers[comp]):
@@ -222,6 +217,7 @@ class Arrays:
         places: list[int] = []
         tables = [int(self.b[at.RECORDS + at.RECORD * comp + at.R_TABLE]) for comp in range(self.count)]
         strides = [inputs for _, inputs in self.room]
+        quiet = {(comp, given): n for n, (budget, comp, given, _) in enumerate(self.tables.rows) if budget < 0}
         counts = bool(self.tables.compiler.counts)
         for filled in entries:
             place = self.free + len(made)
@@ -230,6 +226,8 @@ class Arrays:
             first, middle = place + at.ENTRY, place + at.ENTRY + len(outs)
             made += (filled.after, first, middle, middle, middle + len(counted), *outs, *counted)
             where.append(tables[filled.component] + filled.local * strides[filled.component] + filled.given)
+            if filled.after == filled.local and not outs and not counted and (filled.component, filled.given) in quiet:
+                self._hush(filled.component, filled.local, quiet[filled.component, filled.given])
             places.append(place)
         if self.free + len(made) > len(self.a):
             self.a = np.concatenate([self.a, np.full(len(self.a) + len(made), -1, np.int32)])
@@ -240,6 +238,11 @@ class Arrays:
         if widest > self.widest:
             self.widest = 2 * widest
             self._lay_work()
+
+    def _hush(self, comp: int, local: int, trigger: int) -> None:
+        """Note that the trigger leaves this local state of its component, and all else, as it is."""
+        row = int(self.b[at.RECORDS + at.RECORD * comp + at.R_BITS]) + local * self.row + self.words
+        self.b[row + trigger // BITS] |= 1 << (trigger % BITS)
 
     # ── for the kernel ──
 

@@ -38,6 +38,8 @@ class Asked:
         made[at.A_FREE] = self.free
         for row in self.rows[Over.STEP][self.free :]:
             made[at.A_NEEDS] |= row[2]
+        always = any(need < 0 for _, _, need, *_ in self.rows[Over.STEP][: self.free])
+        made[at.A_QUIET] = at.ALL if always else at.FIRST if self.free else at.NONE
         for over, kind in KINDS.items():
             made[kind], made[kind + 1] = len(made), len(self.rows[over])
             for place, program, need, *sides in self.rows[over]:

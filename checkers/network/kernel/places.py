@@ -24,6 +24,9 @@ MOST_COMPONENTS, MOST_WORDS, MOST_CLAUSE_WORDS, MOST_STACK = 256, 16, 64, 128
 B_COMPONENTS, B_TRIGGERS, B_CLAUSE_WORDS, B_WORDS, B_CASCADE, B_TRIGGER_WORDS = range(6)
 B_TRIGGER, B_PROGRAM, B_CODE, B_EVERY = range(6, 10)
 """Where triggers (in a), programs (in a), instructions (in b) and the bits of all triggers (in b) begin."""
+B_ROW, B_QUIET_SEEN, B_RULED = 10, 11, 20
+"""Words in the row of a local state: clauses, then a bit for each trigger that begins there and, as is known, leaves everything as it
+is and counts nothing. Where in w it is noted which of those were enabled. Where in b the bits of triggers that have a program begin."""
 B_QUEUE, B_LOG, B_COUNTS, B_TOUCHED, B_ENABLED, B_ASKED_ONCE, B_MISSING, B_MISSING_ROOM = range(12, 20)
 """Where the queue, the log, the counts, the counts touched, the enabled triggers, the notes of what was asked
 once of the state at hand, and the missing entries begin in w."""
@@ -43,7 +46,7 @@ T_BUDGET, T_COMPONENT, T_INPUT, T_PROGRAM = range(4)
 """A trigger: its budget (-1: none), where it begins with which input, the program of the rest of its guard (-1: none)."""
 
 # ── w: notes, then the state at hand ──
-LOGGED, WHY, TOUCHED, TOUCHED_BITS, SPREAD, HOME_SPREAD, STEPS, CUTS, REDO, MISSED = range(10)
+LOGGED, WHY, TOUCHED, TOUCHED_BITS, SPREAD, HOME_SPREAD, STEPS, CUTS, REDO, MISSED, QUIET = range(11)
 CUR = 16
 """Local states now."""
 BEFORE = CUR + MOST_COMPONENTS
@@ -52,8 +55,8 @@ KEY = BEFORE + MOST_COMPONENTS
 HOME = KEY + MOST_WORDS
 """The key now, and before the step."""
 SAT = HOME + MOST_WORDS
-AFTER = SAT + MOST_CLAUSE_WORDS
-"""Clauses that hold before, and after the step."""
+AFTER = SAT + MOST_CLAUSE_WORDS + 2
+"""Clauses that hold before, and after the step. Two words more are read than there are."""
 STACK = AFTER + MOST_CLAUSE_WORDS
 FREE = STACK + MOST_STACK
 """Where the rest of w begins, of which b says what lies where."""
@@ -61,9 +64,11 @@ FREE = STACK + MOST_STACK
 # ── asked: the questions; found: their hits ──
 ASK_STATE, ASK_STEP, ASK_STUCK = 0, 2, 4
 """Where the rows of the questions about states, steps and deadlocks begin in ``asked``, and then how many there are."""
-A_TAKEN, A_FAULTS, A_FREE, A_NEEDS, A_ROWS = 6, 7, 8, 9, 16
+A_TAKEN, A_FAULTS, A_FREE, A_NEEDS, A_QUIET, A_ROWS = 6, 7, 8, 9, 10, 16
 """Where in ``found`` it is noted which triggers were taken (1: at all, 2: with a change), and which faults were found where (row,
-trigger); how many questions about steps need nothing counted, which come first; what all others together need; where rows begin."""
+trigger); how many questions about steps need nothing counted, which come first; what all others together need; how many of the steps
+that leave everything as it is are asked about; where rows begin."""
+NONE, FIRST, ALL = range(3)
 Q_PLACE, Q_PROGRAM, Q_NEED, Q_MASKS = range(4)
 """A row: the place of its hit in ``found`` (row and trigger; -1: none yet); the program of what the masks do not say (-1: nothing);
 its need; clause bits that must be set, one word after the other, and that must not. The need is counts of which one must not be zero

@@ -21,6 +21,9 @@ from turnproof.checkers.network.kernel.places import (
     B_MISSING_ROOM,
     B_PROGRAM,
     B_QUEUE,
+    B_QUIET_SEEN,
+    B_ROW,
+    B_RULED,
     B_TOUCHED,
     B_TRIGGER,
     B_TRIGGER_WORDS,
@@ -40,6 +43,7 @@ from turnproof.checkers.network.kernel.places import (
     E_OUT_END,
     ENDLESS,
     EQ,
+    FIRST,
     GE,
     GT,
     HOME,
@@ -52,9 +56,11 @@ from turnproof.checkers.network.kernel.places import (
     MISSED,
     MISSING,
     NE,
+    NONE,
     NOT,
     OK,
     OR,
+    QUIET,
     R_BITS,
     R_MASK,
     R_QUEUED,
@@ -176,39 +182,85 @@ def clauses_after(b: Ints, w: Ints) -> None:
     for n in range(words):
         w[AFTER + n] = 0
     for comp in range(b[B_COMPONENTS]):
-        row = b[RECORDS + comp * RECORD + R_BITS] + w[CUR + comp] * words
+        row = b[RECORDS + comp * RECORD + R_BITS] + w[CUR + comp] * b[B_ROW]
         for n in range(words):
             w[AFTER + n] |= b[row + n]
 
 
 @compiled
-def enabled(a: Small, b: Ints, w: Ints) -> Number:
-    """List the enabled triggers; how many. A trigger's bit is set where any single component forbids it."""
-    count = 0
-    listed = b[B_ENABLED]
-    for n in range(b[B_TRIGGER_WORDS]):
-        free = b[b[B_EVERY] + n] & ~w[SAT + n]
-        while free != 0:
-            low = free & -free
-            free ^= low
-            t = n * BITS + b[LOWEST + (((low * DE_BRUIJN) >> 58) & 63)]
-            program = np.int64(a[b[B_TRIGGER] + 4 * t + T_PROGRAM])
-            if program < 0 or evaluate(a, b, w, program) != 0:
-                w[listed + count] = t
-                count += 1
+def may_begin(a: Small, b: Ints, w: Ints, t: Number) -> bool:
+    """Whether the rest of the guard of trigger ``t`` holds, which no single component decides."""
+    program = np.int64(a[b[B_TRIGGER] + 4 * t + T_PROGRAM])
+    return bool(program < 0 or evaluate(a, b, w, program) != 0)
+
+
+@compiled
+def list_of(a: Small, b: Ints, w: Ints, n: Number, bits: Number, count: Number) -> Number:
+    """List those triggers of word ``n`` whose bit is set and that may begin; how many are listed now, ``count`` having been before."""
+    while bits != 0:
+        low = bits & -bits
+        bits ^= low
+        t = n * BITS + b[LOWEST + (((low * DE_BRUIJN) >> 58) & 63)]
+        if may_begin(a, b, w, t):
+            w[b[B_ENABLED] + count] = t
+            count += 1
     return count
 
 
 @compiled
+def enabled(a: Small, b: Ints, w: Ints) -> Number:
+    """List the enabled triggers; how many. A trigger's bit is set where any single component forbids it."""
+    count = np.int64(0)
+    for n in range(b[B_TRIGGER_WORDS]):
+        count = np.int64(list_of(a, b, w, n, b[b[B_EVERY] + n] & ~w[SAT + n], count))
+    return int(count)
+
+
+@compiled
+def restless(a: Small, b: Ints, w: Ints, quiet: Number) -> Number:
+    """As :func:`enabled`, without those that are known to leave everything as it is, which are most: they are counted in ``w[QUIET]``.
+
+    ``quiet``: whether NONE of them is listed or the FIRST is; what is asked of a step then has the same answer for all.
+    """
+    count, passed, still = np.int64(0), np.int64(0), SAT + b[B_CLAUSE_WORDS]
+    for n in range(b[B_TRIGGER_WORDS]):
+        free = b[b[B_EVERY] + n] & ~w[SAT + n]
+        rest = free & w[still + n]
+        free ^= rest
+        ruled = rest & b[b[B_RULED] + n]
+        while ruled != 0:
+            low = ruled & -ruled
+            ruled ^= low
+            if not may_begin(a, b, w, n * BITS + b[LOWEST + (((low * DE_BRUIJN) >> 58) & 63)]):
+                rest ^= low
+        if quiet == FIRST and passed == 0 and rest != 0:
+            free |= rest & -rest
+            rest &= rest - 1
+            quiet = NONE
+        w[b[B_QUIET_SEEN] + n] |= rest
+        passed += np.int64(ones(rest))
+        count = np.int64(list_of(a, b, w, n, free, count))
+    w[QUIET] = passed
+    return int(count)
+
+
+@compiled
+def ones(bits: Number) -> Number:
+    """How many bits are set of the lower 62."""
+    bits = bits - ((bits >> 1) & 0x5555555555555555)
+    bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333)
+    return int((((bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101) >> 56)
+
+
+@compiled
 def unpack(b: Ints, w: Ints, keys: Ints, i: Number) -> None:
-    """Set the state at hand to the one of row ``i``, and note which clauses hold of it."""
-    words, rows = b[B_WORDS], b[B_CLAUSE_WORDS]
+    """Set the state at hand to the one of row ``i``, and note which clauses hold of it and which triggers are quiet."""
+    words, rows = b[B_WORDS], b[B_ROW]
     w[KEY] = w[HOME] = keys[i * words]
     if words > 1:
         for n in range(1, words):
             w[KEY + n] = w[HOME + n] = keys[i * words + n]
     spread, bits, more = np.int64(0), np.int64(0), np.int64(0)
-    # The row of bits of a local state is followed by others, so that reading a second word is harmless where there is one only.
     record = np.int64(RECORDS)
     for comp in range(b[B_COMPONENTS]):
         local = (w[KEY + b[record + R_WORD]] >> b[record + R_SHIFT]) & b[record + R_MASK]
@@ -220,19 +272,21 @@ def unpack(b: Ints, w: Ints, keys: Ints, i: Number) -> None:
         record += RECORD
     w[SAT], w[SAT + 1] = bits, more
     w[SPREAD] = w[HOME_SPREAD] = spread
-    if rows > 2:
-        unpack_more(b, w, rows)
+    for n in range(2, rows, 2):
+        unpack_more(b, w, rows, n)
 
 
 @compiled
-def unpack_more(b: Ints, w: Ints, rows: Number) -> None:
-    """The third word of clauses and those after it."""
-    for n in range(2, rows):
-        w[SAT + n] = 0
+def unpack_more(b: Ints, w: Ints, rows: Number, n: Number) -> None:
+    """Words ``n`` and ``n`` + 1 of a row; where there is no such word, what is read belongs to another row and nobody looks at it."""
+    bits, more = np.int64(0), np.int64(0)
+    record = np.int64(RECORDS)
     for comp in range(b[B_COMPONENTS]):
-        row = b[RECORDS + comp * RECORD + R_BITS] + w[CUR + comp] * rows
-        for n in range(2, rows):
-            w[SAT + n] |= b[row + n]
+        row = b[record + R_BITS] + w[CUR + comp] * rows + n
+        bits |= b[row]
+        more |= b[row + 1]
+        record += RECORD
+    w[SAT + n], w[SAT + n + 1] = bits, more
 
 
 # ── a step ──

@@ -9,7 +9,9 @@ from turnproof.checkers.network.kernel.places import (
     A_FAULTS,
     A_FREE,
     A_NEEDS,
+    A_QUIET,
     A_TAKEN,
+    ALL,
     ASK_STATE,
     ASK_STEP,
     ASK_STUCK,
@@ -17,7 +19,9 @@ from turnproof.checkers.network.kernel.places import (
     B_CLAUSE_WORDS,
     B_ENABLED,
     B_LOG,
+    B_QUIET_SEEN,
     B_TRIGGER,
+    B_TRIGGER_WORDS,
     B_TRIGGERS,
     B_WORDS,
     BEYOND,
@@ -36,6 +40,7 @@ from turnproof.checkers.network.kernel.places import (
     Q_NEED,
     Q_PLACE,
     Q_PROGRAM,
+    QUIET,
     R_SHIFT,
     R_SPREAD,
     R_STRIDE,
@@ -57,7 +62,7 @@ from turnproof.checkers.network.kernel.places import (
     Number,
     Small,
 )
-from turnproof.checkers.network.kernel.step import MIX_1, changed, clauses_after, enabled, evaluate, perform, undo, unpack
+from turnproof.checkers.network.kernel.step import MIX_1, changed, clauses_after, enabled, evaluate, perform, restless, undo, unpack
 
 
 @compiled
@@ -86,13 +91,24 @@ def expand(
     for n in range(n_again + n_new):
         for d in range(SHARDS):
             if filled[d] > room:
+                note_quiet(pb, pw, pointer(found), asked[A_TAKEN])
                 return n
         i = np.int64(again[n]) if n < n_again else np.int64(start + n - n_again)
         unpack(pb, pw, rows, i)
         if not expand_row(pa, pb, pw, i, pointer(asked), pointer(found), seen, last, pointer(buffer), size, pointer(filled)):
             redo[w[REDO]] = i
             w[REDO] += 1
+    note_quiet(pb, pw, pointer(found), asked[A_TAKEN])
     return n_again + n_new
+
+
+@compiled
+def note_quiet(b: Ints, w: Ints, found: Ints, taken: Number) -> None:
+    """Note the triggers that were enabled and passed over because they change nothing."""
+    for t in range(b[B_TRIGGERS]):
+        found[taken + t] |= (w[b[B_QUIET_SEEN] + t // BITS] >> (t % BITS)) & 1
+    for n in range(b[B_TRIGGER_WORDS]):
+        w[b[B_QUIET_SEEN] + n] = 0
 
 
 @compiled
@@ -103,8 +119,11 @@ def expand_row(
     taken, free = asked[A_TAKEN], asked[A_FREE]
     for q in range(free):
         w[b[B_ASKED_ONCE] + q] = 0
-    steps, cuts, moves, complete = 0, 0, False, True
-    for e in range(enabled(a, b, w)):
+    cuts, moves, complete = 0, False, True
+    w[QUIET] = 0
+    count = enabled(a, b, w) if asked[A_QUIET] == ALL else restless(a, b, w, asked[A_QUIET])
+    steps = w[QUIET]
+    for e in range(count):
         t = w[b[B_ENABLED] + e]
         if free == 0:
             moved = hop(a, b, w, t, cache, last, buffer, size, filled)
