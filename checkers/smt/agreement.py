@@ -11,7 +11,7 @@ The row itself is compared, not only what it does: a reading that ignores guards
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -20,6 +20,7 @@ import numpy as np
 from turnproof.checkers.columns import Array
 from turnproof.checkers.graph import Graph
 from turnproof.checkers.progress import Progress
+from turnproof.checkers.smt import z3api
 from turnproof.checkers.smt.evaluate import Column, Evaluator, UnknownNode
 from turnproof.checkers.smt.grid import Grid, Normal
 from turnproof.checkers.smt.translate import SymbolicEffect, SymbolicRow
@@ -131,11 +132,13 @@ def terms(grid: Grid, progress: Progress) -> Agreed:
     graph = grid.graph
     differences: list[Disagreement] = []
     before = grid.before()
+    chosen = {row.name: row.chosen() for row in grid.symbolic.rows}
     evaluations = 0
     for number, event in enumerate(graph.events):
         progress.say("agreement: z3 terms", number, len(graph.events))
         try:
-            found = list(_event_terms(grid, number, Evaluator({**before, **grid.other_inputs(), **grid.inputs(event)}, nodes=grid.nodes)))
+            evaluator = Evaluator({**before, **grid.other_inputs(), **grid.inputs(event)}, nodes=grid.nodes)
+            found = list(_event_terms(grid, number, evaluator, chosen))
         except UnknownNode as error:
             found = [Disagreement(Z3, number, 0, "reads", "a term of known nodes", str(error))]
         differences += found[:FEW]
@@ -146,10 +149,10 @@ def terms(grid: Grid, progress: Progress) -> Agreed:
 Z3 = "z3 terms"
 
 
-def _event_terms(grid: Grid, number: int, evaluator: Evaluator) -> Iterator[Disagreement]:
+def _event_terms(grid: Grid, number: int, evaluator: Evaluator, guards: Mapping[str, z3api.Expr]) -> Iterator[Disagreement]:
     graph, symbolic = grid.graph, grid.symbolic
     rows = [row for row in symbolic.rows if row.event is type(graph.events[number])]
-    chosen = np.stack([np.broadcast_to(evaluator.column(row.chosen()), graph.explored) for row in rows])
+    chosen = np.stack([np.broadcast_to(evaluator.column(guards[row.name]), graph.explored) for row in rows])
     allowed = graph.row[number] >= 0
     numbers = np.array([grid.rows[id(row.row)] for row in rows])
     found = np.where(chosen.sum(axis=0) == 1, numbers[chosen.argmax(axis=0)], -2)

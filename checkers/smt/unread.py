@@ -104,7 +104,7 @@ def _broadcast(
     """Where the answers on the combinations differ from the graph, on any pair that has the combination."""
     graph, slots = grid.graph, [s for s in grid.symbolic.slots if s.owner is grid.graph.machine.state]
     rows = np.zeros(len(states), dtype=np.int64)
-    same = np.ones((len(slots), len(states)), dtype=np.bool_)
+    same = np.ones((len(slots), len(states)), dtype=np.bool_)  # What stays as a whole stays in every slot.
     value = np.zeros((len(slots), len(states)), dtype=np.int64)
     effects: list[Normal] = []
     allowed = graph.row[number] >= 0
@@ -114,7 +114,7 @@ def _broadcast(
             rows[n] = grid.rows.get(id(answer.row), -2)
             effects.append(normal(answer.effects, grid.symbolic.values) if isinstance(answer, Taken) else ())
             after = answer.state if isinstance(answer, Taken) else state
-            for k, slot in enumerate(slots):
+            for k, slot in enumerate(slots) if after is not state else ():
                 given, came = getattr(state, slot.field.name), getattr(after, slot.field.name)
                 same[k, n] = came is given
                 value[k, n] = 0 if came is given else grid.symbolic.values.number(_readable(came))

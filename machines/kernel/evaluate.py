@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import attrs
 
 from turnproof.machines.kernel.domain import fields_of
-from turnproof.machines.kernel.formula import OnlyIf, Operators, Variable, read
+from turnproof.machines.kernel.formula import Formula, OnlyIf, Operators, Variable
 from turnproof.machines.kernel.row import HOLE, Answer, Ignored, Refused, Row, Taken
 
 S = TypeVar("S")
@@ -52,18 +53,48 @@ PYTHON: Operators[Any] = {
 }
 
 
+@cache
+def _variables(cls: type, scope: str) -> tuple[tuple[Variable, str], ...]:
+    return tuple((Variable(cls, name, scope), name) for name in fields_of(cls))
+
+
 def environment(*instances: object, scope: str = "") -> dict[Variable, object]:
     """The variables of ``symbol(type(instance))`` with the values ``instance`` has."""
-    return {Variable(type(i), name, scope): getattr(i, name) for i in instances for name in fields_of(type(i))}
+    return {variable: getattr(i, name) for i in instances for variable, name in _variables(type(i), scope)}
+
+
+class _Remembering(dict[Variable, object]):
+    """The environment of one step, with the values of named formulas: the guards of a table share them."""
+
+    def __init__(self, *instances: object) -> None:
+        super().__init__(environment(*instances))
+        self.named: dict[int, Any] = {}
 
 
 def value(node: object, env: Environment) -> Any:
     """The value of a formula (or constant) in ``env``."""
-    return read(node, env.__getitem__, PYTHON, _itself)
+    return _fold(node, env, env.named if isinstance(env, _Remembering) else {})
 
 
-def _itself(constant: object) -> object:
-    return constant
+def _fold(node: object, env: Environment, named: dict[int, Any]) -> Any:
+    if not isinstance(node, Formula):
+        return node
+    op, args = node.op, node.args
+    if op == "var":
+        return env[cast(Variable, args[0])]
+    if op == "named":
+        place = id(node)
+        if place not in named:
+            named[place] = _fold(args[1], env, named)
+        return named[place]
+    # Guards of a table are conjunctions of which most are false at once.
+    if op == "and":
+        return _fold(args[0], env, named) and _fold(args[1], env, named)
+    if op == "or":
+        return _fold(args[0], env, named) or _fold(args[1], env, named)
+    if op == "choose":
+        return _fold(args[1 if _fold(args[0], env, named) else 2], env, named)
+    return PYTHON[op](*[_fold(arg, env, named) for arg in args])
 
 
 def fill(template: object, env: Environment) -> Any:
@@ -109,7 +140,7 @@ def interpreter(rows: tuple[Row[S, F], ...], phase: str) -> Callable[[S, object]
     """``step`` by trying the rows in order."""
 
     def step(state: S, event: object) -> Answer[S, F]:
-        env = environment(state, event)
+        env = _Remembering(state, event)
         for row in rows:
             if matches(row, state, event, phase, env):
                 return answer(row, state, phase, env)
