@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -53,9 +52,14 @@ PYTHON: Operators[Any] = {
 }
 
 
-@cache
+_VARIABLES: dict[tuple[type, str], tuple[tuple[Variable, str], ...]] = {}
+
+
 def _variables(cls: type, scope: str) -> tuple[tuple[Variable, str], ...]:
-    return tuple((Variable(cls, name, scope), name) for name in fields_of(cls))
+    known = _VARIABLES.get((cls, scope))
+    if known is None:
+        known = _VARIABLES[cls, scope] = tuple((Variable(cls, name, scope), name) for name in fields_of(cls))
+    return known
 
 
 def environment(*instances: object, scope: str = "") -> dict[Variable, object]:
