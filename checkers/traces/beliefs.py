@@ -205,6 +205,16 @@ class Beliefs:
         dead = frozenset(n for n in seen if n.startswith(NAMED)) - after.names
         return Edge(after, broken=self._broken(passages), dead=dead, ends=after.ended and not node.ended)
 
+    def observed(self, node: Node, passage: Passage) -> Edge:
+        """The edge of a step that was seen whole, from a node of one item: its history is worked out here, its state is as it was seen."""
+        (state, pasts), after = passage.before, passage.after[0]
+        then = self.memory.after(state, pasts, passage.event, passage.said, passage.effects, after)
+        seen = attrs.evolve(passage, after=self._tidy((after, then)))
+        reached = self.node([seen.after])
+        names = node.names | frozenset(self._tokens.names((passage.event, ()))) | frozenset(self._tokens.names(seen.after))
+        dead = frozenset(n for n in names if n.startswith(NAMED)) - reached.names
+        return Edge(reached, broken=self._broken([seen]), dead=dead, ends=reached.ended and not node.ended)
+
     def _broken(self, passages: Sequence[Passage]) -> tuple[int, ...]:
         """Promises that every possible step breaks; a promise about states only where it held before."""
         found = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -200,7 +200,7 @@ class Follower:
             return Taken(None)
         post = line.post or {}
         real = [line.args[f] for f in self._tokens[line.event] if f in line.args] + [post[f] for f in self._state_tokens if f in post]
-        self._name(instance, real)
+        self.name(instance, real)
         text = self._memory(instance, line, real, text)
         edge = None if text is None else instance.node.get(text)
         if edge is None:
@@ -218,8 +218,8 @@ class Follower:
             post = tuple((n, canon.get(str(v), v) if n in self._state_tokens else v) for n, v in given)
         return Meaning(canonical(event, canon), None if line.answer is None else Said(line.answer), post)
 
-    def remember(self, node: Node, text: Text | None, edge: Edge) -> None:
-        """Let lines of this text find ``edge`` from ``node`` at once."""
+    def remember(self, node: Node, text: object, edge: Edge) -> None:
+        """Let lines of this text (None: of none), or steps of this description, find ``edge`` from ``node`` at once."""
         if self._remembered >= REMEMBERED or self.beliefs.size > NODES:
             self.beliefs.forget()
             self._remembered = 0
@@ -233,7 +233,8 @@ class Follower:
         if edge.dead:
             instance.drop_names(edge.dead)
 
-    def _name(self, instance: Instance, real: list[object]) -> None:
+    def name(self, instance: Instance, real: Sequence[object]) -> None:
+        """Give those identities a canonical name that ``instance`` has none for."""
         for value in real:
             if isinstance(value, str) and value != NOBODY and value not in instance.names:
                 plain = value not in self._words and _PLAIN.fullmatch(value) is not None
