@@ -66,10 +66,11 @@ class Log:
         return [effect for step in self.steps if step.machine == machine for effect in step.effects if isinstance(effect, kind)]
 
     def check(self) -> None:
-        """Every instance counts its steps and goes on from where it was."""
+        """Every instance counts its steps and goes on from where it was; a key that begins anew is another instance."""
         last: dict[tuple[str, str], tuple[int, Any]] = {}
         for step in self.steps:
-            seq, state = last.get((step.machine, step.key), (0, step.before))
+            known = None if step.seq == 1 else last.get((step.machine, step.key))
+            seq, state = known or (0, step.before)
             assert (step.seq, step.before) == (seq + 1, state)
             last[step.machine, step.key] = (step.seq, step.post)
 

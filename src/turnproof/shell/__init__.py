@@ -1,8 +1,9 @@
 """The asyncio shell: runs machines. It applies an event, stores the state, then performs the effects in order.
 
-``Runner`` is one instance of one machine; ``turnproof.shell.reply_operation`` has the typed way to one reply. ``ReplyRegistry`` runs the
-machines of a whole registry of replies, ``AttemptRunner`` the turns of one session in it. ``virtual_time`` and ``run_virtual`` make tests take no time; ``turnproof.shell.fixtures`` has
-the pytest fixture. Needs attrs and the standard library, nothing else, and loads no machine that you do not use.
+``Runner`` is one instance of one machine; ``turnproof.shell.reply_operation`` has the typed way to one reply. Whole lifecycles, wired of
+many machines: ``ReplyRegistry`` holds the replies of a gateway, ``AttemptRunner`` runs the turns of one session in it, ``TurnLoop`` is the
+loop of a coding agent. ``virtual_time`` and ``run_virtual`` make tests take no time; ``turnproof.shell.fixtures`` has the pytest
+fixture. Needs attrs and the standard library, nothing else, and loads no machine that you do not use.
 """
 
 from __future__ import annotations
@@ -42,6 +43,27 @@ if TYPE_CHECKING:
         SessionIdTaken,
         SuccessorAdmissionBlocked,
     )
+    from turnproof.shell.turn_loop import TurnLoop
+    from turnproof.shell.turn_loop_words import (
+        CallInputPart,
+        CallPart,
+        CallRecord,
+        ContinueNote,
+        FinishPart,
+        HostedCallPart,
+        HostedResultPart,
+        PromptRefused,
+        Provider,
+        ReasoningPart,
+        Request,
+        RunResult,
+        Step,
+        StreamError,
+        StreamPart,
+        Summary,
+        TextPart,
+        UserMessage,
+    )
 
 __all__ = [
     "AdmissionRefused",
@@ -51,30 +73,49 @@ __all__ = [
     "AttemptReport",
     "AttemptRunner",
     "Backend",
+    "CallInputPart",
+    "CallPart",
+    "CallRecord",
     "ClockStalled",
+    "ContinueNote",
     "Failure",
+    "FinishPart",
     "FollowupAdmissionBlocked",
     "Handler",
     "HandlersError",
+    "HostedCallPart",
+    "HostedResultPart",
     "KeyChangeRefused",
     "LaneBusy",
     "LaneCleared",
     "NotStarted",
     "Performed",
     "Plan",
+    "PromptRefused",
+    "Provider",
     "ProviderFailure",
     "QueuedTurnFirst",
+    "ReasoningPart",
     "RegistryClosed",
     "RegistryError",
     "Reply",
     "ReplyRegistry",
+    "Request",
+    "RunResult",
     "Runner",
     "RunnerClosed",
     "SessionIdTaken",
     "Signal",
+    "Step",
+    "StreamError",
+    "StreamPart",
     "SuccessorAdmissionBlocked",
+    "Summary",
+    "TextPart",
     "TraceStep",
+    "TurnLoop",
     "TurnResult",
+    "UserMessage",
     "VirtualClock",
     "VirtualLoop",
     "log_failure",
@@ -91,6 +132,11 @@ _LATER = {
     "reply_registry_words": (
         "AdmissionRefused", "AlreadyActive", "Backend", "FollowupAdmissionBlocked", "KeyChangeRefused", "LaneBusy", "QueuedTurnFirst",
         "RegistryClosed", "RegistryError", "SessionIdTaken", "SuccessorAdmissionBlocked",
+    ),
+    "turn_loop": ("TurnLoop",),
+    "turn_loop_words": (
+        "CallInputPart", "CallPart", "CallRecord", "ContinueNote", "FinishPart", "HostedCallPart", "HostedResultPart", "PromptRefused",
+        "Provider", "ReasoningPart", "Request", "RunResult", "Step", "StreamError", "StreamPart", "Summary", "TextPart", "UserMessage",
     ),
 }  # fmt: skip
 """Module -> names of it that load machines, and so are imported when they are first asked for."""
