@@ -143,10 +143,11 @@ class Judge:
         stories = [self.tell(line, lambda run: run.breaks(prop), sentence(prop), f"run.expect({prop.name!r})") for line in chosen]
         return Violation(tuple(stories), count, what)
 
-    def steps_emitting_both(self, prop: Order) -> Array:
-        """(event, node) -> whether the step satisfies ``prop.when`` and emits both classes of effect."""
-        both = [any(type(e) is prop.first for e in made) and any(type(e) is prop.second for e in made) for made in self.graph.effect_lists]
-        return self._steps_with(both, prop)
+    def never_beside_another(self, prop: Order) -> list[object]:
+        """The effects that ``prop`` puts in order with nothing: no step that it speaks of emits them with another of its effects."""
+        places = [set(prop.places(made)) for made in self.graph.effect_lists]
+        met = {n for n in range(len(prop.all)) if self._steps_with([n in here and len(here) > 1 for here in places], prop).any()}
+        return [one for n, one in enumerate(prop.all) if n not in met]
 
     def steps_out_of_order(self, prop: Order) -> Array:
         """(event, node) -> whether the step breaks ``prop``."""

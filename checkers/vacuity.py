@@ -18,7 +18,7 @@ from turnproof.checkers.liveness import without_fair_run
 from turnproof.checkers.type_shape import implied_by_types
 from turnproof.checkers.words import is_about_steps
 from turnproof.machines.kernel import Formula, conjuncts, formula, show
-from turnproof.specs.language import Always, Carries, EventuallyAlways, Fair, LeadsTo, Order, Property, Step
+from turnproof.specs.language import Always, Carries, EventuallyAlways, Fair, LeadsTo, Order, Property, Step, effect_name
 
 
 def why_vacuous(judge: Judge, prop: Property) -> str:
@@ -26,8 +26,9 @@ def why_vacuous(judge: Judge, prop: Property) -> str:
     if isinstance(prop, (Always, Step)):
         return "; ".join(_antecedents(judge, prop)) or _types(judge, prop)
     if isinstance(prop, Order):
-        both = f"emits both {prop.first.__name__} and {prop.second.__name__}"
-        return "" if judge.steps_emitting_both(prop).any() else f"vacuous: no step that it speaks of {both}"
+        alone = judge.never_beside_another(prop)
+        other = effect_name(prop.second) if prop.rest == () and prop.first in alone else "another of its effects"
+        return f"vacuous: no step that it speaks of emits both {effect_name(alone[0])} and {other}" if alone else ""
     if isinstance(prop, Carries):
         there = f"in which {prop.carrier.__name__}.{prop.field} is carried"
         return "" if judge.steps_that_carry(prop).any() else f"vacuous: no step that it speaks of is taken {there}"

@@ -24,6 +24,7 @@ from turnproof.machines.command_lane import (
     reset,
 )
 from turnproof.machines.kernel import implies, named, not_
+from turnproof.specs.command_lane_exactly import EXACTLY
 from turnproof.specs.embedded_attempt_requirements import requirements
 from turnproof.specs.language import Always, Property, Sometimes, Spec, Step, Variant, after, count, emits, on, refused, taken
 
@@ -79,7 +80,7 @@ BLIND_RESET = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements("R-ATT-26", "R-ATT-27"),
-    properties=PROPERTIES,
+    properties=(*PROPERTIES, *EXACTLY),
     variants=(
         Variant(machine=NO_PUMP, violates={NOTHING_LEFT: 3},
                 about="openclaw/openclaw#89208: queued work is left behind after a clean abort."),

@@ -206,21 +206,49 @@ class EventuallyAlways(Property):
     fairness: tuple[Fair, ...] = ()
 
 
+def effect_name(effect: object) -> str:
+    """A class of effect, or one effect, as reports name it."""
+    if isinstance(effect, type):
+        return effect.__name__
+    fields = (getattr(effect, f.name) for f in attrs.fields(type(cast(Any, effect))))
+    return f"{type(effect).__name__}({', '.join(v.name.lower() if isinstance(v, Enum) else str(v) for v in fields)})"
+
+
+def _is_one(effect: object, pattern: object) -> bool:
+    if isinstance(pattern, type):
+        return type(effect) is pattern
+    readable = (name for name, field in fields_of(type(pattern)).items() if field.kind is not Kind.OPAQUE)
+    return type(effect) is type(pattern) and all(getattr(effect, name) == getattr(pattern, name) for name in readable)
+
+
 @attrs.frozen(eq=False, kw_only=True)
 class Order(Property):
-    """In every step that satisfies ``when`` and emits both, every effect of class ``first`` comes before every one of ``second``.
+    """In every step that satisfies ``when`` and emits both, every effect ``first`` comes before every effect ``second``.
 
-    What is done first may come back as an event while the rest is still undone; the order of effects is a promise of its own.
+    Each is a class of effect, or one effect whose fields are constants. What is done first may come back as an event while the rest
+    is still undone; the order of effects is a promise of its own.
     """
 
-    first: type = attrs.field(kw_only=False)
-    second: type = attrs.field(kw_only=False)
+    first: object = attrs.field(kw_only=False)
+    second: object = attrs.field(kw_only=False)
+    rest: tuple[object, ...] = ()
+    """Further effects, each after all of those before it."""
     when: bool | None = None
+
+    @property
+    def all(self) -> tuple[object, ...]:
+        """All the effects it puts in order."""
+        return (self.first, self.second, *self.rest)
+
+    def places(self, effects: Sequence[object]) -> list[int]:
+        """For each of these effects that it speaks of, in their order: its place in :attr:`all`."""
+        found = (next((n for n, one in enumerate(self.all) if _is_one(effect, one)), -1) for effect in effects)
+        return [place for place in found if place >= 0]
 
     def broken_by(self, effects: Sequence[object]) -> bool:
         """Whether these effects of one step come in the wrong order."""
-        kinds = [type(effect) for effect in effects]
-        return self.second in kinds and self.first in kinds[kinds.index(self.second) :]
+        places = self.places(effects)
+        return places != sorted(places)
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -306,11 +334,12 @@ class Variant:
 
 
 def _check_order(prop: Order, machine: AnyMachine) -> None:
-    for effect in (prop.first, prop.second):
+    for one in prop.all:
+        effect = one if isinstance(one, type) else type(one)
         if effect not in machine.effects:
             raise TableError(f"property {prop.name!r} orders {effect.__name__}, which is no effect of {machine.name}")
-    if prop.first is prop.second:
-        raise TableError(f"property {prop.name!r} orders {prop.first.__name__} before itself")
+        if prop.all.count(one) > 1:
+            raise TableError(f"property {prop.name!r} orders {effect_name(one)} before itself")
 
 
 def _check_carries(prop: Carries, machine: AnyMachine) -> None:

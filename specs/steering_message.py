@@ -20,7 +20,6 @@ from turnproof.machines.steering_message import (
     MessageSteered,
     MessageWithdrawn,
     PreparationDone,
-    QueueDrained,
     R,
     RequestSent,
     ReturnToHead,
@@ -47,6 +46,7 @@ from turnproof.specs.language import (
     taken,
 )
 from turnproof.specs.reply_operation_requirements import REQUIREMENTS
+from turnproof.specs.steering_message_exactly import EXACTLY
 
 then = after(SteeringMessage)
 ID = "R-REPLY-28"
@@ -71,8 +71,6 @@ PAST = History(
     ),
 )
 
-SENT = Fair("a request that is built is sent, or its attempt ends", now.phase == TAKEN, on(RequestSent, AttemptStopped, TurnOver) & taken())
-GOES_ON = Fair("the queue is drained, or the turn ends", now.phase == QUEUED, on(QueueDrained, TurnOver, MessageWithdrawn) & taken())
 ENDS = Fair("a turn ends at last", one_of(now.phase, QUEUED, TAKEN), on(TurnOver, RequestSent, MessageWithdrawn) & taken())
 NEVER_LOST = "an accepted message is delivered, withdrawn or left to the next turn"
 BACK = "a message taken into a request that is not sent goes back"
@@ -95,7 +93,7 @@ PROPERTIES: tuple[Property, ...] = (
          implies((on(MessageSteered) & not_(steered.open) & (now.phase == NEW)) | (on(PreparationDone) & not_(ready.open)
          & (now.phase == PREPARING)), emits(KeepForNextTurn)), harm="a message vanishes"),
     LeadsTo(NEVER_LOST, one_of(now.phase, QUEUED, TAKEN), one_of(now.phase, DELIVERED, WITHDRAWN, LEFT), requirements=R26,
-        fairness=(SENT, GOES_ON, ENDS), harm="a message is accepted and never answered"),
+        fairness=(ENDS,), harm="a message is accepted and never answered"),
     Sometimes("a message is delivered after an abort put it back", (now.phase == DELIVERED) & past.returned, requirements=R26),
     Sometimes("a message is withdrawn in preparation", on(MessageWithdrawn) & (now.phase == PREPARING), requirements=ID),
 )  # fmt: skip
@@ -109,7 +107,7 @@ STILL_QUEUED = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements={rid: REQUIREMENTS[rid] for rid in (ID, R26)},
-    properties=PROPERTIES,
+    properties=(*PROPERTIES, *EXACTLY),
     histories=(PAST,),
     variants=(
         Variant(machine=LOST, violates={BACK: 3}, about="openclaw/openclaw#128008: what was drained just before an abort was lost."),

@@ -45,6 +45,7 @@ from turnproof.specs.language import (
     on,
     taken,
 )
+from turnproof.specs.tool_execution_exactly import EXACTLY
 
 then = after(ToolExecution)
 repeatable = named("marked or listed, and known not to mutate", (asked.marked | asked.listed) & (asked.mutation == Mutation.NONE))
@@ -115,7 +116,7 @@ UNCOUNTED = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements("R-ATT-5", "R-ATT-14"),
-    properties=PROPERTIES,
+    properties=(*PROPERTIES, *EXACTLY),
     histories=(RAN, EXECUTIONS, ENDS),
     variants=(
         Variant(machine=LISTED_IS_SAFE, violates={ONLY_SAFE: 1},

@@ -70,7 +70,7 @@ class Questions:
             if self.depth(judge, asked) is None:
                 return asked.about
         for prop in self.spec.properties:
-            if isinstance(prop, Order) and not judge.steps_emitting_both(prop).any():
+            if isinstance(prop, Order) and judge.never_beside_another(prop):
                 return f"{prop.name}: not vacuous"
         return ""
 
