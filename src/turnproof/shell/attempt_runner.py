@@ -123,6 +123,7 @@ class AttemptRunner(Generic[T]):
         self._queue: deque[Turn[T]] = deque()
         self._turns: dict[int, Turn[T]] = {}
         self._attempts: dict[str, Attempt[T]] = {}
+        self._closing: asyncio.Task[None] | None = None
         name = registry.fresh(key)
         self._lane = self.hooks.runner(command_lane.MACHINE, self, name)
         self._runs = self.hooks.runner(embedded_run.MACHINE, self, name)
@@ -159,16 +160,22 @@ class AttemptRunner(Generic[T]):
         return await self.recovery.recover(may_abort=may_abort)
 
     async def aclose(self) -> None:
-        """Reject what waits, abort the present turn for a restart, cancel every task and release every timer. May be called again."""
-        if self._runs.closed:
-            return
+        """Reject what waits, abort the present turn for a restart, cancel every task and release every timer.
+
+        May be called again, and by several; cancelling a caller cancels its waiting, not the closing.
+        """
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._close(), name=f"close attempt_runner {self.key}")
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         self.clear()
         self.abort(AbortReason.RESTART)
         self._runs.post(LifecycleRotated(self.fresh("lifecycle")))
         await self.tasks.aclose()
         for attempt in list(self._attempts.values()):
             await attempt.aclose()
-        for runner in (self._lane, self._runs, self.recovery.routine, self.recovery.watchdog):
+        for runner in (self._lane, self._runs, self.recovery):
             await runner.aclose()
 
     async def __aenter__(self) -> AttemptRunner[T]:

@@ -217,8 +217,9 @@ class Attempt(Generic[T]):
     def tool_ended(self, call: Call, event: events.ToolEnded) -> None:
         """A call is over; the next one is the oldest."""
         self.calls.pop(call.identity, None)
-        self.post(event)
-        self._host.tools_changed(self)
+        if not self._runner.closed:
+            self.post(event)
+            self._host.tools_changed(self)
 
     def tool_admitted(self, identity: str) -> None:
         """A call was counted."""

@@ -138,6 +138,13 @@ class Recovery:
         self._ask(may_abort)
         return await asked
 
+    async def aclose(self) -> None:
+        """Release the timers, and whoever waits for a report."""
+        await self.routine.aclose()
+        await self.watchdog.aclose()
+        for asked in self._askers:
+            asked.cancel()
+
     def _ask(self, may_abort: bool) -> None:
         self.routine.post(RecoveryAsked(True, self.routine.state.generation, may_abort))
 

@@ -61,6 +61,8 @@ class Turn(Generic[T]):
                 await self._try(reply)
                 if self._delivery is not None:
                     await asyncio.wait((self._delivery,))
+                    if self._delivery.exception() is not None:
+                        self._answers.clear()
                 if not self._answers:
                     stalled = bool(self._reports) and self._reports[-1].outcome.ending in TIMEOUTS
                     reply.fail(FailureCode.RUN_STALLED if stalled else FailureCode.RUN_FAILED)
@@ -122,7 +124,8 @@ class Turn(Generic[T]):
 
     def _result(self, reply: Reply) -> TurnResult[T]:
         answer = self._answers[0] if self._answers else None
-        return TurnResult(answer, self._decision.action, self._decision.reason, reply.state.result, tuple(self._reports))
+        undelivered = None if self._delivery is None else self._delivery.exception()
+        return TurnResult(answer, self._decision.action, self._decision.reason, reply.state.result, tuple(self._reports), undelivered)
 
     # ── effects ──
 

@@ -102,6 +102,8 @@ class TurnResult(Generic[T]):
     """Why nothing more was tried."""
     reply: Result
     attempts: tuple[AttemptReport, ...]
+    undelivered: BaseException | None = None
+    """What the delivery of the answer raised; then :attr:`answer` is None and the reply has failed."""
 
     @property
     def error(self) -> Exception | None:

@@ -102,6 +102,10 @@ class Tasks:
         if result is not None and inspect.isawaitable(result):
             self.start(awaited(result), name, effect)
 
+    def report(self, error: BaseException, effect: object = None) -> None:
+        """Report what a function of the user's raised."""
+        self._on_error(Failure(self._machine, self._key, effect, error))
+
     async def aclose(self, *, grace_ms: int = GRACE_MS) -> None:
         """Cancel them all but the caller's own, and wait ``grace_ms`` milliseconds; who is not over then is reported."""
         tasks = self._running - {cast("asyncio.Task[Any]", asyncio.current_task())}
@@ -110,8 +114,7 @@ class Tasks:
         if tasks:
             _, left = await asyncio.wait(tasks, timeout=grace_ms / 1000)
             for task in left:
-                late = TimeoutError(f"{task.get_name()} ignored its cancellation for {grace_ms:,} ms")
-                self._on_error(Failure(self._machine, self._key, None, late))
+                self.report(TimeoutError(f"{task.get_name()} ignored its cancellation for {grace_ms:,} ms"))
 
     def _over(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
@@ -122,7 +125,7 @@ class Tasks:
         self._running.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, RunnerClosed):
-            self._on_error(Failure(self._machine, self._key, effect, error))
+            self.report(error, effect)
 
 
 async def awaited(result: Awaitable[R]) -> R:

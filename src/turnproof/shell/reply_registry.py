@@ -58,6 +58,7 @@ from turnproof.shell.reply_registry_words import (
     AlreadyActive,
     KeyChangeRefused,
     LaneBusy,
+    QueuedTurnFirst,
     RegistryClosed,
     SessionIdTaken,
     admission_error,
@@ -157,6 +158,9 @@ class ReplyRegistry:
         while True:
             try:
                 return self.begin(key, session, upstream=upstream)
+            except QueuedTurnFirst:
+                await asyncio.sleep(0)  # who was offered the slot begins, or declines, when its task runs next
+                continue
             except AlreadyActive:
                 if self.now_ms >= until:
                     raise

@@ -126,6 +126,7 @@ class TurnLoop:
         self._request = Request((), (), False)
         self._output: Any = None
         self._working: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
         self._stream = Stream(
             self, provider, dict(tools or {}), protocol, runtime, hold_calls=hold_calls, structured=structured,
             permission=permission, ask=ask, classify=classify, silence_ms=silence_ms,
@@ -144,7 +145,7 @@ class TurnLoop:
 
         Raises :class:`PromptRefused` for a harness after a person cancelled, and after :meth:`aclose`.
         """
-        if self._runner.closed:
+        if self._closing is not None:
             raise PromptRefused(f"turn loop {self.key!r} is closed")
         waiting: Waiting = self._loop.create_future()
         self._unread.append(waiting)
@@ -165,12 +166,17 @@ class TurnLoop:
         return isinstance(self.post(events.Cancelled()), Taken)
 
     async def aclose(self) -> None:
-        """Cancel the run, every task and every timer, and take no message any more. May be called again."""
-        if self._runner.closed:
-            return
+        """Cancel the run, every task and every timer, and take no message any more.
+
+        May be called again, and by several; cancelling a caller cancels its waiting, not the closing.
+        """
+        if self._closing is None:
+            self._closing = self._loop.create_task(self._close(), name=f"close turn_loop {self.key}")
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         self.post(events.Cancelled())
-        closing = asyncio.ensure_future(self.tasks.aclose())
-        await asyncio.shield(closing)
+        await self.tasks.aclose()
         await self._runner.aclose()
         for waiting in (*self._unread, *self._joined):
             waiting.cancel()
@@ -216,7 +222,10 @@ class TurnLoop:
     def report(self, told: Told) -> None:
         """Tell whoever listens."""
         if self._tell is not None:
-            self._tell(told)
+            try:
+                self._tell(told)
+            except Exception as error:
+                self.tasks.report(error, told)
 
     # ── effects: the history ──
 

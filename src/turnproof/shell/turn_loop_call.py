@@ -51,6 +51,8 @@ class Call:
 
     def complete(self, dispatch: Dispatch, permission: Permission, equal_before: int) -> None:
         """Its input is complete."""
+        if permission is Permission.DENIED:
+            self.record.output = "denied by the rules"
         self.post(InputCompleted(dispatch, permission, equal_before))
 
     def hosted_result(self, output: Any) -> None:
@@ -76,8 +78,12 @@ class Call:
         self.post(Succeeded() if error is None else Broke())
 
     def _answered(self, question: asyncio.Task[bool]) -> None:
-        if not question.cancelled():
-            self.post(Answered(question.exception() is None and question.result()))
+        if question.cancelled():
+            return
+        error = question.exception()
+        if error is not None:
+            self._tasks.report(error)
+        self.post(Answered(error is None and question.result()))
 
     # ── effects ──
 

@@ -11,7 +11,7 @@ from typing import Protocol as Interface
 from turnproof.machines import tool_call
 from turnproof.machines import turn_loop_events as events
 from turnproof.machines.finish_reason import Call as CallKind
-from turnproof.machines.finish_reason import Protocol, Runtime, normalize
+from turnproof.machines.finish_reason import Protocol, Runtime, normalize, table
 from turnproof.machines.kernel import Answer, Taken
 from turnproof.machines.tool_call import Dispatch, Permission
 from turnproof.machines.turn_loop_words import CallResult, Failure, Phase
@@ -82,6 +82,7 @@ class Stream:
         classify: Callable[[Exception], tuple[Failure, int]],
         silence_ms: int,
     ) -> None:
+        table(protocol, runtime)
         self._session, self._provider, self._tools = session, provider, tools
         self._protocol, self._runtime, self._hold, self._structured = protocol, runtime, hold_calls, structured
         self._permission, self._ask, self._classify, self._silence_ms = permission, ask, classify, silence_ms
@@ -129,8 +130,23 @@ class Stream:
             self._session.post(events.StreamEnded(call))
             raise
         except Exception as error:
-            failure, after_ms = self._classify(error)
+            failure, after_ms = self._classified(error)
             self._session.post(events.StreamBroke(call, failure, self._session.now_ms + after_ms if after_ms else 0))
+
+    def _classified(self, error: Exception) -> tuple[Failure, int]:
+        try:
+            return self._classify(error)
+        except Exception as second:
+            self._session.tasks.report(second)
+            return Failure.FATAL, 0
+
+    def _permitted(self, record: CallRecord) -> Permission:
+        """What the rules say; rules that raise say no."""
+        try:
+            return Permission.ALLOWED if self._permission is None else self._permission(record)
+        except Exception as error:
+            self._session.tasks.report(error)
+            return Permission.DENIED
 
     def _part(self, generation: str, part: StreamPart) -> None:
         draft, state = self._session.history.draft, self._session.state
@@ -193,11 +209,18 @@ class Stream:
 
     def _dispatch(self, call: Call, dispatch: Dispatch) -> None:
         record = call.record
-        made = json.dumps([record.tool, record.input], sort_keys=True, default=repr)
+        made = _text(record)
         equal_before = self._made.count(made)
         self._made.append(made)
-        permission = Permission.ALLOWED if self._permission is None else self._permission(record)
-        call.complete(dispatch, permission, equal_before)
+        call.complete(dispatch, self._permitted(record), equal_before)
+
+
+def _text(record: CallRecord) -> str:
+    """Equal calls have equal texts."""
+    try:
+        return json.dumps([record.tool, record.input], sort_keys=True, default=repr)
+    except (TypeError, ValueError):
+        return repr((record.tool, record.input))
 
 
 async def _close(parts: AsyncIterator[StreamPart]) -> None:
