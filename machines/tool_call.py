@@ -27,7 +27,7 @@ from typing import Annotated, get_args
 
 from attrs import evolve, frozen
 
-from turnproof.machines.kernel import Counter, Machine, Row, named, one_of, symbol
+from turnproof.machines.kernel import Counter, Machine, Row, choose, named, one_of, symbol
 
 # ── vocabulary ──
 
@@ -87,8 +87,8 @@ class ToolCall:
     """One call."""
 
     phase: CallPhase = CallPhase.WRITING
-    ask: bool = False
-    """Held back, and to be asked about before it runs."""
+    rule: Permission = Permission.ALLOWED
+    """What the rules say of a call that is held back: it counts once the call would run."""
     ran: bool = False
     """It was run, by us or by the provider. Never cleared."""
 
@@ -196,13 +196,18 @@ def ends(phase: CallPhase) -> tuple[Effect, ...]:
 
 ROWS: tuple[Row[ToolCall, Effect], ...] = (
     Row(complete, at=WRITING, when=complete.dispatch == Dispatch.BY_PROVIDER, to=HOSTED, data=evolve(now, ran=True)),
+    Row(complete, at=WRITING, when=complete.dispatch == Dispatch.AT_FINISH, to=HELD, name="InputCompleted/held",
+        data=evolve(now, rule=choose(complete.permission == Permission.DENIED, Permission.DENIED,
+                                     choose(must_ask, Permission.ASK, Permission.ALLOWED))),
+        because="Also a denied one: the loop counts it as held back, and would not hear of an end that came before its release."),
     Row(complete, at=WRITING, when=complete.permission == Permission.DENIED, to=FAILED, emit=ends(FAILED), name="InputCompleted/denied"),
-    Row(complete, at=WRITING, when=complete.dispatch == Dispatch.AT_FINISH, to=HELD, data=evolve(now, ask=must_ask),
-        name="InputCompleted/held"),
     Row(complete, at=WRITING, when=must_ask, to=ASKED, emit=(Ask(),)),
     Row(complete, at=WRITING, to=RUNNING, data=evolve(now, ran=True), emit=(Execute(),)),
     Row(InputCompleted, ignore="this call was completed before: one id is one call"),
-    Row(Released, at=HELD, when=now.ask, to=ASKED, data=evolve(now, ask=False), emit=(Ask(),), name="Released/asked about"),
+    Row(Released, at=HELD, when=now.rule == Permission.DENIED, to=FAILED, data=evolve(now, rule=Permission.ALLOWED), emit=ends(FAILED),
+        name="Released/denied"),
+    Row(Released, at=HELD, when=now.rule == Permission.ASK, to=ASKED, data=evolve(now, rule=Permission.ALLOWED), emit=(Ask(),),
+        name="Released/asked about"),
     Row(Released, at=HELD, to=RUNNING, data=evolve(now, ran=True), emit=(Execute(),)),
     Row(Released, ignore="it is not held back"),
     Row(answered, at=ASKED, when=answered.yes, to=RUNNING, data=evolve(now, ran=True), emit=(Execute(),), name="Answered/yes"),
@@ -220,7 +225,7 @@ ROWS: tuple[Row[ToolCall, Effect], ...] = (
     Row(StopRequested, ignore="it does not run"),
     Row(StepClosed, at=(RUNNING, HOSTED), to=ORPHAN, emit=(WriteEnd(ORPHAN),)),
     Row(StepClosed, at=ASKED, to=NOT_RUN, emit=(Withdraw(), WriteEnd(NOT_RUN))),
-    Row(StepClosed, at=(WRITING, HELD), to=NOT_RUN, data=evolve(now, ask=False), emit=(WriteEnd(NOT_RUN),)),
+    Row(StepClosed, at=(WRITING, HELD), to=NOT_RUN, data=evolve(now, rule=Permission.ALLOWED), emit=(WriteEnd(NOT_RUN),)),
     Row(StepClosed, ignore="it ended before"),
 )  # fmt: skip
 

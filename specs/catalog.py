@@ -43,6 +43,7 @@ SYSTEMS: Mapping[str, str] = {
     "reply_registry": "reply_registry",
     "recovery_system": "recovery_system",
     "watched_turn": "watched_turn",
+    "agent_turn": "agent_turn",
 }
 """The same for systems."""
 

@@ -97,11 +97,11 @@ PROPERTIES: tuple[Property, ...] = (
          requirements="R-LOOP-7"),
     Step(ASKED_FIRST, requirements="R-LOOP-29", harm="364 identical greps", holds=
          implies(on(InputCompleted) & taken() & (complete.equal_before >= 2) & (complete.dispatch != Dispatch.BY_PROVIDER),
-                 not_(emits(Execute)) & ((then.phase == HELD) == then.ask))),
+                 not_(emits(Execute)) & implies(then.phase == HELD, then.rule != Permission.ALLOWED))),
     Step("a call to be asked about runs only after a yes", requirements="R-LOOP-29", holds=
          implies(emits(Execute), (on(InputCompleted) & (complete.equal_before < 2) & (complete.permission == Permission.ALLOWED))
-                 | (on(Released) & not_(now.ask)) | (on(Answered) & answered.yes & (now.phase == ASKED)))),
-    Step("what was held to be asked about is asked about", implies(on(Released) & (now.phase == HELD) & now.ask,
+                 | (on(Released) & (now.rule == Permission.ALLOWED)) | (on(Answered) & answered.yes & (now.phase == ASKED)))),
+    Step("what was held to be asked about is asked about", implies(on(Released) & (now.phase == HELD) & (now.rule == Permission.ASK),
          emits(Ask) & (then.phase == ASKED)), requirements="R-LOOP-29"),
     Step("a question is taken back when nobody waits for it", requirements="R-LOOP-10", holds=
          implies((now.phase == ASKED) & (on(StopRequested) | on(StepClosed)), emits(Withdraw) & (then.phase == NOT_RUN))),
@@ -111,14 +111,17 @@ PROPERTIES: tuple[Property, ...] = (
     *(Step(f"a complete call {what}", requirements=ids, holds=implies(on(InputCompleted) & (now.phase == WRITING) & when, result))
       for what, ids, when, result in (
         ("of the provider is its own to run", "R-LOOP-5", by_provider, then.phase == CallPhase.HOSTED),
-        ("that waits for the finish part is held back", "R-LOOP-5", held_back & not_denied, (then.phase == HELD) & (then.ask == asks)),
+        ("that waits for the finish part is held back", "R-LOOP-5", held_back, (then.phase == HELD)
+                & ((then.rule == Permission.DENIED) == (complete.permission == Permission.DENIED))
+                & ((then.rule == Permission.ASK) == (not_denied & asks))),
         ("that must be asked about is asked about, once", "R-LOOP-29", at_once & not_denied & asks, (then.phase == ASKED)
                 & (count(Ask) == 1)),
         ("that may run runs", "R-LOOP-5", at_once & not_denied & not_(asks), (then.phase == RUNNING) & emits(Execute)))),
     Step("one id is one call", implies(on(InputCompleted) & (now.phase != WRITING), ignored()), requirements="R-LOOP-5",
          harm="a call that comes twice runs twice"),
     Step("what is released runs, or is asked about once", requirements=("R-LOOP-5", "R-LOOP-29"), holds=
-         implies(on(Released) & (now.phase == HELD), ((count(Ask) == 1) == now.ask) & (emits(Execute) == not_(now.ask)) & not_(then.ask))
+         implies(on(Released) & (now.phase == HELD), ((count(Ask) == 1) == (now.rule == Permission.ASK))
+                 & (emits(Execute) == (now.rule == Permission.ALLOWED)) & (then.rule == Permission.ALLOWED))
          & implies(on(Released) & (now.phase != HELD), ignored())),
     Step("a question is asked only of a call that must be", implies(emits(Ask), (then.phase == ASKED) & (count(Ask) == 1)),
          requirements="R-LOOP-29"),
@@ -137,7 +140,13 @@ PROPERTIES: tuple[Property, ...] = (
          implies(on(StopRequested), (count(Interrupt) <= 1) & implies(not_(one_of(now.phase, RUNNING, ASKED)), ignored()))),
     Step("a question is taken back once, where one was asked", requirements="R-LOOP-10", holds=
          implies(emits(Withdraw), (now.phase == ASKED) & (count(Withdraw) == 1))),
-    Always("only a held call is still to be asked about", implies(now.ask, now.phase == HELD), requirements="R-LOOP-29"),
+    Always("only a held call still waits for its rule", implies(now.rule != Permission.ALLOWED, now.phase == HELD),
+           requirements="R-LOOP-29"),
+    Step("a denied call that was held back fails when it would run", requirements=("R-LOOP-5", "R-LOOP-6"), holds=
+         implies(on(Released) & (now.phase == HELD) & (now.rule == Permission.DENIED), (then.phase == CallPhase.FAILED) & emits(TellLoop)),
+         harm="the loop, which counts it, waits for ever"),
+    Step("what is held back does not end before its release, but with its step", requirements="R-LOOP-6", holds=
+         implies(emits(TellLoop), implies(now.phase == HELD, on(Released)) & implies(on(InputCompleted), not_(held_back)))),
     Step("a call that is closed early was not run unless it ran", requirements="R-LOOP-7", holds=
          implies(on(StepClosed) & not_(ended) & not_(now.ran), then.phase == NOT_RUN)),
     Step("a closed call is closed once", implies(on(StepClosed) & ended, ignored()), requirements="R-LOOP-6"),
@@ -145,9 +154,8 @@ PROPERTIES: tuple[Property, ...] = (
           harm="the loop builds its next request without the result"),
     Order("a question is taken back before its call is closed", Withdraw, WriteEnd, requirements="R-LOOP-10",
           harm="a person answers a question about a call that is over"),
-    Step("a denied call fails at once", requirements="R-LOOP-5", holds=
-         implies(on(InputCompleted) & taken() & (complete.permission == Permission.DENIED) & (complete.dispatch != Dispatch.BY_PROVIDER),
-                 then.phase == CallPhase.FAILED)),
+    Step("a denied call that would run at once fails at once", requirements="R-LOOP-5", holds=
+         implies(on(InputCompleted) & taken() & (complete.permission == Permission.DENIED) & at_once, then.phase == CallPhase.FAILED)),
     LeadsTo("every call ends", not_(ended), ended, requirements="R-LOOP-6", harm="a tool part shows as running for ever",
             fairness=(Fair("the step closes", not_(ended), on(StepClosed) & taken()),)),
     Sometimes("a late result is ignored", on(Succeeded) & (now.phase == ORPHAN) & not_(taken()), requirements="R-LOOP-11"),
@@ -163,6 +171,11 @@ ABORTED_IS_NOT_RUN = MACHINE.variant(
     "tool_call_aborted_is_not_run",
     first=(R(StepClosed, at=RUNNING, to=NOT_RUN, emit=(WriteEnd(NOT_RUN),), name="StepClosed/aborted"),),
 )
+DENIED_EARLY = MACHINE.variant(
+    "tool_call_denied_early",
+    first=(R(complete, at=WRITING, when=held_back & (complete.permission == Permission.DENIED), to=CallPhase.FAILED,
+             emit=(WriteEnd(CallPhase.FAILED), TellLoop(CallPhase.FAILED)), name="InputCompleted/denied early"),),
+)  # fmt: skip
 TWO_PARTS = MACHINE.variant(
     "tool_call_completed_again",
     first=(R(complete, at=(RUNNING, ORPHAN), to=RUNNING, data=evolve(now, ran=True), emit=(Execute(),), name="InputCompleted/again"),),
@@ -179,6 +192,9 @@ SPEC = Spec(
                       "(#25254, #45442)."),
         Variant(machine=ABORTED_IS_NOT_RUN, violates={HONEST: 2},
                 about="A call cut off by a cancel is written down as not run although its effect may have happened (abort during a tool)."),
+        Variant(machine=DENIED_EARLY, violates={"what is held back does not end before its release, but with its step": 1},
+                about="A call that is held back and denied ends before its release: the loop, which counts it only from then on, hears "
+                      "nothing of its end and waits for ever."),
         Variant(machine=TWO_PARTS, violates={"a call runs at most once": 2},
                 about="A replay or a fallback completes a call again under the same id, and it runs again "
                       "(tverma101/AgentSwitchboard#181)."),

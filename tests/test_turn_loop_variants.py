@@ -78,7 +78,7 @@ def test_before_and_after_the_fix_part_at_an_unknown_finish_alone() -> None:
     assert all("UNKNOWN" in text for text in found)
 
 
-@pytest.mark.parametrize(("spec", "designs"), [(SPEC, 10), (TOOL_CALL, 3)])
+@pytest.mark.parametrize(("spec", "designs"), [(SPEC, 10), (TOOL_CALL, 4)])
 def test_every_design_fails_where_it_should(spec: Spec, designs: int) -> None:
     verdicts = explicit.check_variants(spec)
     assert len(spec.variants) == designs
