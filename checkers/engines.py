@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from turnproof.checkers import system_engines
 from turnproof.checkers.jobs import Findings
 from turnproof.checkers.progress import Progress
 from turnproof.checkers.report.locate import project_root
-from turnproof.checkers.report.model import MACHINES_ONLY, NO_RECORDING, NO_VARIANT, AnySpec, Size
+from turnproof.checkers.report.model import MACHINES_ONLY, NO_RECORDING, NO_VARIANT, AnySpec
+from turnproof.checkers.system_engines import diagrams_path, manifest_path
 from turnproof.checkers.verdict import Engine, Verdict
 from turnproof.specs.language import Spec
 from turnproof.specs.system import SystemSpec
@@ -42,6 +44,14 @@ class Plan:
     seed: int | None = None
     left_out: Mapping[str, str] = attrs.field(factory=dict)
     """Engine -> why it is left out, for the report."""
+    off: frozenset[str] = frozenset()
+    """Switches of a system's environment that are turned off."""
+    symmetry: bool = False
+    """Walk one state of a system for all that differ by an exchange of what is interchangeable."""
+    states: int | None = None
+    seconds: float | None = None
+    memory: int | None = None
+    """Where the walk over a system ends although it is not done: so many states, seconds, bytes. None: never for that reason."""
 
     def wanted(self, engine: str) -> bool:
         """Whether the engine is to run."""
@@ -66,14 +76,16 @@ class EngineEntry:
     """Whether it needs the explored graph of the machine."""
     run_system: RunSystem | None = None
     """The same for a system of machines; None where there is no such engine."""
+    needs_of_system: Callable[[SystemSpec, Plan], str] = system_engines.nothing
+    """As ``needs``, for a system."""
+    within: str = ""
+    """The engine that answers for this one as well, on a system, where both run."""
 
-    def cannot(self, spec: AnySpec) -> str:
+    def cannot(self, spec: AnySpec, plan: Plan) -> str:
         """Why it cannot run on ``spec``; empty if it can."""
         if isinstance(spec, Spec):
             return self.needs(spec)
-        if self.run_system is None:
-            return MACHINES_ONLY
-        return "" if spec.variants or self.run_system is not _system_variants else NO_VARIANT
+        return MACHINES_ONLY if self.run_system is None else self.needs_of_system(spec, plan)
 
 
 def _explicit(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
@@ -127,19 +139,6 @@ def _no_recordings(spec: Spec) -> str:
     return "" if project_root() is not None else "installed without recordings"
 
 
-def _system_explicit(spec: SystemSpec, plan: Plan, progress: Progress) -> Findings:
-    from turnproof.checkers.network import explicit
-
-    graph = explicit.explore(spec, progress=progress)
-    return Findings(explicit.check(spec, graph, progress=progress), Size(graph.walk.states, graph.walk.transitions, graph.walk.depth))
-
-
-def _system_variants(spec: SystemSpec, plan: Plan, progress: Progress) -> list[Verdict]:
-    from turnproof.checkers.network import explicit
-
-    return explicit.check_variants(spec, progress=progress)
-
-
 def _no_variants(spec: Spec) -> str:
     return "" if spec.variants else NO_VARIANT
 
@@ -156,7 +155,7 @@ ENGINES: Mapping[str, EngineEntry] = {
         _explicit,
         Engine.EXPLICIT,
         "the whole graph within the bounds: every property, totality, dead rows, timers, vacuity",
-        run_system=_system_explicit,
+        run_system=system_engines.explicit,
     ),
     "variants": EngineEntry(
         _variants,
@@ -164,32 +163,34 @@ ENGINES: Mapping[str, EngineEntry] = {
         "every historic variant violates what it must, at its recorded length",
         _no_variants,
         reads_graph=False,
-        run_system=_system_variants,
+        run_system=system_engines.variants,
+        needs_of_system=system_engines.no_variants,
     ),
     "stateful": EngineEntry(_stateful, Engine.STATEFUL, "random runs of the real shell under a virtual clock", reads_graph=False),
     "traces": EngineEntry(
         _traces, Engine.TRACES, "recordings of real programs are explained to the last call", _no_recordings, reads_graph=False
     ),
-    "diagram": EngineEntry(_diagram, Engine.DIAGRAM, "the committed pictures and tables are those of the table", _no_checkout),
-    "golden": EngineEntry(_golden, Engine.GOLDEN, "states, transitions and depth are those of the manifest"),
+    "diagram": EngineEntry(
+        _diagram,
+        Engine.DIAGRAM,
+        "the committed pictures and tables are those of the table",
+        _no_checkout,
+        run_system=system_engines.diagram,
+        needs_of_system=system_engines.no_checkout,
+    ),
+    "golden": EngineEntry(
+        _golden,
+        Engine.GOLDEN,
+        "states, transitions and depth are those of the manifest",
+        run_system=system_engines.golden,
+        needs_of_system=system_engines.no_golden,
+        within="explicit",
+    ),
 }
 """Name -> engine. The longest comes first, so that two workers end at about the same time."""
 
 QUICK = ("explicit", "golden")
 """The engines of ``--quick``."""
-
-
-def manifest_path() -> Path:
-    """The file of golden numbers."""
-    from turnproof import specs
-
-    return Path(specs.__path__[0]).resolve() / "manifest.toml"
-
-
-def diagrams_path() -> Path | None:
-    """The folder of generated diagrams; None for an installed wheel."""
-    root = project_root()
-    return None if root is None else root / "diagrams"
 
 
 __all__ = ["ENGINES", "QUICK", "STEPS", "STEPS_A_ROW", "EngineEntry", "Findings", "Plan", "diagrams_path", "manifest_path"]

@@ -21,12 +21,12 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
@@ -34,6 +34,9 @@ from turnproof.checkers.progress import Named, Progress
 from turnproof.checkers.report.model import Size
 from turnproof.checkers.verdict import Verdict
 from turnproof.machines.kernel import TableError
+
+if TYPE_CHECKING:
+    from turnproof.checkers.network.coverage import SystemCoverage
 
 GRACE_S = 2.0
 """How long a child may take to end its own children before it is killed."""
@@ -47,6 +50,9 @@ class Findings:
 
     verdicts: list[Verdict]
     size: Size | None
+    also: Mapping[str, list[Verdict]] = attrs.field(factory=dict)
+    """What other engines would have found, answered on the way."""
+    coverage: SystemCoverage | None = None
 
 
 @attrs.frozen
@@ -66,6 +72,8 @@ class Done:
     seconds: float
     error: str = ""
     size: Size | None = None
+    also: Mapping[str, list[Verdict]] = attrs.field(factory=dict)
+    coverage: SystemCoverage | None = None
 
 
 def can_fork() -> bool:
@@ -95,7 +103,8 @@ def run_here(job: Job, progress: Progress) -> Done:
     except Exception as problem:
         return Done(job.name, (), time.perf_counter() - started, describe(problem))
     findings = found if isinstance(found, Findings) else Findings(found, None)
-    return Done(job.name, tuple(findings.verdicts), time.perf_counter() - started, size=findings.size)
+    seconds = time.perf_counter() - started
+    return Done(job.name, tuple(findings.verdicts), seconds, size=findings.size, also=findings.also, coverage=findings.coverage)
 
 
 def describe(problem: BaseException) -> str:

@@ -90,7 +90,7 @@ class _Subject:
         """Settle which engines run, and explore a machine if one of them reads its graph."""
         for name, entry in ENGINES.items():
             asked = self.plan.left_out.get(name, "") or ("" if self.plan.wanted(name) else "not asked for")
-            why = asked or entry.cannot(self.spec)
+            why = asked or entry.cannot(self.spec, self.plan)
             if why:
                 self.not_run[name] = why
             else:
@@ -123,7 +123,12 @@ class _Subject:
 
     def jobs(self) -> list[tuple[str, Job]]:
         """The engines that are to run, by name."""
-        return [(name, Job(self.prefix + name, partial(self._run, name))) for name in ENGINES if name in self.waiting]
+        started = [name for name in ENGINES if name in self.waiting and not self._answered_within(name)]
+        return [(name, Job(self.prefix + name, partial(self._run, name))) for name in started]
+
+    def _answered_within(self, name: str) -> bool:
+        """Whether another engine that runs here answers for this one as well."""
+        return not isinstance(self.spec, Spec) and ENGINES[name].within in self.waiting
 
     def cost(self, name: str) -> float:
         """Roughly how many seconds an engine takes, so that the longest is started first and two workers end together."""
@@ -142,9 +147,13 @@ class _Subject:
         """Keep the result of a job if it is one of this specification's."""
         name = done.name.removeprefix(self.prefix)
         if done.name == self.prefix + name and name in self.waiting:
+            self.ended = time.perf_counter()
+            for other in [n for n in self.waiting if n != name and self._answered_within(n) and ENGINES[n].within == name]:
+                error = f"the engine {name} did not finish" if done.error else ""
+                self.finished[other] = Done(self.prefix + other, tuple(done.also.get(other, ())), 0.0, error)
+                self.waiting.discard(other)
             self.waiting.discard(name)
             self.finished[name] = done
-            self.ended = time.perf_counter()
 
     @property
     def complete(self) -> bool:
@@ -170,6 +179,8 @@ class _Subject:
             size=self._size(),
             timings={name: done.seconds for name, done in self.finished.items()},
             not_run=self.not_run,
+            off=tuple(sorted(self.plan.off)),
+            coverage=next((done.coverage for done in self.finished.values() if done.coverage is not None), None),
             seconds=self.ended - self.started,
             certificate=_certificate(self.plan, self.finished),
         )

@@ -142,7 +142,7 @@ def test_a_system_is_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "specifications", lambda: {"front_door": SPEC})
     monkeypatch.setattr(catalog, "systems", lambda: {CALL_SPEC.system.name: CALL_SPEC})
     name = CALL_SPEC.system.name
-    for command in (["explain", name], ["step", name, "x"], ["coverage", name], ["draw", name], ["golden", name]):
+    for command in (["explain", name], ["step", name, "x"], ["mutants", name]):
         assert complaint(*command) == f"{name} is a system of machines, expected a machine: front_door"
     assert f"\n{name}  " in run("list").stdout
 

@@ -168,7 +168,7 @@ def test_json_tells_the_story_and_where() -> None:
     document = json.loads(json_report(RUNS["violated"]))
     assert (document["outcome"], document["exit_status"]) == ("violated", 1)
     machine = document["machines"][0]
-    assert machine["explored"] == {"states": 7, "steps": 70, "taken": 20, "depth": 3}
+    assert machine["explored"] == {"states": 7, "steps": 70, "taken": 20, "depth": 3, "representatives": False}
     assert machine["not_run"] == {"symbolic": "--quick"}
     broken = machine["verdicts"][1]
     assert broken["story"]["steps"][0]["state"]["phase"] == "wide open"

@@ -255,7 +255,10 @@ def test_a_system_runs_the_engines_that_read_systems(use: Use) -> None:
     use({name: engines.ENGINES[name] for name in ("explicit", "golden")})
     found = report(CALL_SPEC, Plan())
     assert found.name == CALL_SPEC.system.name
-    assert found.not_run == {"golden": "reads single machines only"}
+    assert not found.not_run
+    assert found.timings["golden"] == 0.0, "one walk answers for both"
+    (golden,) = [v for v in found.verdicts if v.engine is Engine.GOLDEN]
+    assert golden.detail.startswith("manifest.toml has no table [call]")
     assert {v.check for v in found.verdicts} >= {p.name for p in CALL_SPEC.properties}
     assert found.size is not None
     assert found.size.states > 10
@@ -264,7 +267,11 @@ def test_a_system_runs_the_engines_that_read_systems(use: Use) -> None:
     assert f"a system of {len(CALL_SPEC.system.parts)} parts: " in text
     document = json.loads(json_report(RunReport(machines=(found,), version="1", started="2026-01-02T03:04:05Z", seconds=1.0)))
     jsonschema.validate(document, schema())
-    assert document["machines"][0]["kind"] == "system"
+    (machine,) = document["machines"]
+    assert machine["kind"] == "system"
+    assert machine["coverage"]["parts"][0]["matrix"]["AskRequested"]["idle"]["answers"] == "taken"
+    assert machine["coverage"]["depths"] == [1, *machine["coverage"]["depths"][1:]]
+    assert "rows answer" in text
 
 
 def counting(progress: Progress) -> list[Verdict]:

@@ -5,6 +5,7 @@
 * ``NAME.svg``: the machine, or an overview of one that is too big for one picture;
 * ``NAME-PHASE.svg``: of a big one, everything that can happen in that phase; ``NAME-timers.svg``: its timers;
 * ``NAME.md``: rows, vocabulary and timers as GitHub renders them; ``NAME.html``: the same with the pictures, in one file;
+* of a system ``NAME.svg``, its parts and what they say to each other, and ``NAME.md``, its wiring as tables;
 * ``NAME.layout.json``: where the boxes stand, so that a picture does not depend on the Graphviz of the machine that draws it.
 """
 
@@ -20,10 +21,13 @@ from turnproof.checkers.draw.markdown_page import markdown
 from turnproof.checkers.draw.pictures import scenes
 from turnproof.checkers.draw.reach import reach
 from turnproof.checkers.draw.svg import svg
+from turnproof.checkers.draw.system_page import system_markdown
+from turnproof.checkers.draw.system_scene import system_scene
 from turnproof.checkers.draw.view import Disagreement, View, disagreements
 from turnproof.checkers.graph import Graph
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
 from turnproof.specs.language import Spec
+from turnproof.specs.system import SystemSpec
 
 CHECK = "the committed pictures and tables are those of the table"
 
@@ -40,41 +44,64 @@ def outputs(graph: Graph, out: Path) -> Mapping[str, str]:
     return files
 
 
+def system_outputs(spec: SystemSpec, out: Path) -> Mapping[str, str]:
+    """As :func:`outputs`, for a system: its picture and its page."""
+    name = spec.system.name
+    layouts = Layouts(out / f"{name}.layout.json")
+    scene, layout = layouts.of(system_scene(spec.system))
+    return {f"{name}.svg": svg(scene, layout), f"{name}.md": system_markdown(spec, scene), f"{name}.layout.json": layouts.text()}
+
+
 def draw(spec: Spec, graph: Graph, out: Path) -> list[Path]:
     """Write every picture and table of a machine into ``out``, remove those it no longer has, and name what was written."""
+    return _write(spec.machine.name, outputs(graph, out), out)
+
+
+def draw_system(spec: SystemSpec, out: Path) -> list[Path]:
+    """As :func:`draw`, for a system."""
+    return _write(spec.system.name, system_outputs(spec, out), out)
+
+
+def _write(name: str, files: Mapping[str, str], out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
-    files = outputs(graph, out)
-    for name in extra(spec, files, out):
-        (out / name).unlink()
-    for name, text in files.items():
-        (out / name).write_bytes(text.encode())
-    return [out / name for name in files]
+    for old in extra(name, files, out):
+        (out / old).unlink()
+    for file, text in files.items():
+        (out / file).write_bytes(text.encode())
+    return [out / file for file in files]
 
 
-def extra(spec: Spec, files: Mapping[str, str], out: Path) -> list[str]:
+def extra(name: str, files: Mapping[str, str], out: Path) -> list[str]:
     """Files in ``out`` that are named as if they were of this machine and should not be there."""
-    name = spec.machine.name
     found = [path.name for path in out.iterdir() if path.is_file()] if out.is_dir() else []
     return sorted(f for f in found if f.startswith((f"{name}.", f"{name}-")) and f not in files)
 
 
 def stale(spec: Spec, graph: Graph, out: Path) -> list[Verdict]:
     """Compare ``out`` byte for byte with what ``draw`` would write: one verdict a file that differs, or one that all is well."""
-    files = outputs(graph, out)
-    wrong = [verdict for name, text in files.items() for verdict in _compare(spec, out / name, text.encode())]
-    wrong += [_wrong(spec, out / name, "is not made from the table any more") for name in extra(spec, files, out)]
+    return _stale(spec.machine.name, outputs(graph, out), out)
+
+
+def stale_system(spec: SystemSpec, out: Path) -> list[Verdict]:
+    """As :func:`stale`, for a system."""
+    return _stale(spec.system.name, system_outputs(spec, out), out)
+
+
+def _stale(name: str, files: Mapping[str, str], out: Path) -> list[Verdict]:
+    wrong = [verdict for file, text in files.items() for verdict in _compare(name, out / file, text.encode())]
+    wrong += [_wrong(name, out / file, "is not made from the table any more") for file in extra(name, files, out)]
     if wrong:
         return wrong
     how = f"{len(files)} files compared byte for byte"
-    return [Verdict(machine=spec.machine.name, check=CHECK, engine=Engine.DIAGRAM, outcome=Outcome.HOLDS, how=how)]
+    return [Verdict(machine=name, check=CHECK, engine=Engine.DIAGRAM, outcome=Outcome.HOLDS, how=how)]
 
 
-def _compare(spec: Spec, path: Path, wanted: bytes) -> list[Verdict]:
+def _compare(name: str, path: Path, wanted: bytes) -> list[Verdict]:
     try:
         found = path.read_bytes()
     except FileNotFoundError:
-        return [_wrong(spec, path, "is missing")]
-    return [] if found == wanted else [_wrong(spec, path, f"is stale: {_difference(found, wanted)}")]
+        return [_wrong(name, path, "is missing")]
+    return [] if found == wanted else [_wrong(name, path, f"is stale: {_difference(found, wanted)}")]
 
 
 def _difference(found: bytes, wanted: bytes) -> str:
@@ -86,15 +113,15 @@ def _difference(found: bytes, wanted: bytes) -> str:
     return f"{len(have)} lines instead of {len(want)}" if len(have) != len(want) else "its line ends differ"
 
 
-def _wrong(spec: Spec, path: Path, what: str) -> Verdict:
+def _wrong(name: str, path: Path, what: str) -> Verdict:
     return Verdict(
-        machine=spec.machine.name,
+        machine=name,
         check=f"{path.name}: {CHECK}",
         engine=Engine.DIAGRAM,
         outcome=Outcome.VIOLATED,
         how="compared byte for byte",
-        detail=f"{path} {what}; run `turnproof draw {spec.machine.name}` and review the difference",
+        detail=f"{path} {what}; run `turnproof draw {name}` and review the difference",
     )
 
 
-__all__ = ["Disagreement", "View", "disagreements", "draw", "explain", "markdown", "outputs", "stale"]
+__all__ = ["Disagreement", "View", "disagreements", "draw", "draw_system", "explain", "markdown", "outputs", "stale", "stale_system"]

@@ -31,7 +31,7 @@ def markdown(machine: AnyMachine, pictures: Sequence[Scene] = ()) -> str:
         for event, entries in events:
             parts += [*_event(machine, event, entries), ""]
     for title, header, rows in _vocabulary(machine):
-        parts += [] if not rows else [f"## {title}", "", *_grid(header, rows), ""]
+        parts += [] if not rows else [f"## {title}", "", *grid(header, rows), ""]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -49,7 +49,7 @@ def _event(machine: AnyMachine, event: type, entries: Sequence[Entry]) -> Iterat
     yield ""
     if about:
         yield from (escape(about), "")
-    yield from _grid(("#", "row", "when", "answer", "changes", "effects", "why"), (_cells(entry) for entry in entries))
+    yield from grid(("#", "row", "when", "answer", "changes", "effects", "why"), (_cells(entry) for entry in entries))
 
 
 def _cells(entry: Entry) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def _vocabulary(machine: AnyMachine) -> Iterator[tuple[str, tuple[str, ...], lis
     yield "Timers", header, [(f"`{c.name}`", c.length, escape(c.runs), f"`{c.expires}`", escape(c.about), escape(c.source)) for c in clocks]
 
 
-def _grid(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def grid(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """A table without the columns that are empty in every row."""
     body = [*rows]
     kept = [n for n in range(len(header)) if n == 0 or any(row[n] for row in body)]

@@ -141,6 +141,8 @@ class Scene:
     """Read from top to bottom; False: from left to right; None: whichever makes the smaller picture."""
     labels: str = "row number, event [guard] / effects; the first row that matches wins"
     """What its labels say, for the legend."""
+    legend: tuple[tuple[Kind, str], ...] = ()
+    """What its boxes are, where they are not those of a machine."""
 
     def rows(self) -> frozenset[int]:
         """Numbers of the rows that occur in it."""

@@ -143,9 +143,9 @@ Entry = tuple[Kind | None, str]
 
 def _legend_entries(scene: Scene) -> Iterator[Entry]:
     """What the picture uses; the question mark has no swatch."""
-    for kind, text in LEGEND.items():
+    for kind, text in {**LEGEND, **dict(scene.legend)}.items():
         if any(box.kind is kind for box in scene.boxes):
-            full = kind is Kind.PHASE and any(len(box.sections) > 1 for box in scene.boxes)
+            full = not scene.legend and kind is Kind.PHASE and any(len(box.sections) > 1 for box in scene.boxes)
             yield kind, INSIDE if full else text or scene.labels
     if any("?" in span.text for box in scene.boxes for section in box.sections for text in section for span in text.spans):
         yield None, SOMETIMES

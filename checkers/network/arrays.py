@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from turnproof.checkers.network.compile import Code
 from turnproof.checkers.network.kernel import places as at
 from turnproof.checkers.network.kernel.places import BITS, Ints, Small
 from turnproof.checkers.network.kernel.step import lowest_bits
@@ -51,6 +52,15 @@ def layout(widths: Sequence[int]) -> Layout:
     return Layout(tuple(widths), np.array(word, np.int32), np.array(shift, np.int64), max(1, len(used)))
 
 
+def height(code: Code) -> int:
+    """The most values that a program has on its stack."""
+    now = most = 0
+    for op, _ in code:
+        now += 1 if op <= at.COUNT else 0 if op == at.NOT else -2 if op == at.CHOOSE else -1
+        most = max(most, now)
+    return most
+
+
 class Arrays:
     """The arrays ``a`` and ``b`` of one system. :meth:`sync` after every ``tables.fill``, :meth:`rebuild` after formulas were compiled."""
 
@@ -87,11 +97,11 @@ class Arrays:
 
     def _sizes(self) -> None:
         tables = self.tables
-        deepest = max((len(code) for code in tables.compiler.programs), default=0)
+        deepest = max((height(code) for code in tables.compiler.programs), default=0)
         for what, found, most in (
             ("parts, channels and budgets", self.count, at.MOST_COMPONENTS),
             ("words of triggers and conditions", self.row, at.MOST_CLAUSE_WORDS),
-            ("instructions in one formula", deepest, at.MOST_STACK),
+            ("values at once in one formula", deepest, at.MOST_STACK),
         ):
             if found > most:
                 raise TableError(f"system {tables.system.name} has {found:,} {what}; the compiled engine takes {most:,}")

@@ -133,6 +133,7 @@ class CompiledWalk:
         walk.levels = [1]
         for shard in self.shards:
             shard.allowed = limits.memory // SHARDS if limits.memory else 1 << 62
+            self._end_if(limits.held(SHARDS * shard.memory))
         try:
             with ThreadPoolExecutor(self.threads) as pool:
                 while walk.complete and self._level(pool, limits, began, progress):
@@ -140,7 +141,7 @@ class CompiledWalk:
         except KeyboardInterrupt:
             walk.complete, walk.why = False, "an interrupt"
         except Full:
-            walk.complete, walk.why = False, f"the memory limit of {(limits.memory or 0) / 1e6:,.0f} MB"
+            self._end_if(limits.held(1 << 62))
         if not walk.complete:
             self._ask_the_rest()
         self._finish(time.monotonic() - began)

@@ -63,6 +63,8 @@ class SystemCoverage:
     """What may begin a step -> ``changes the state``, ``changes nothing``, or ``never``."""
     depths: tuple[int, ...]
     """Number of states first reached in 0, 1, 2, ... steps."""
+    pairs: tuple[tuple[str, str], ...] | None = None
+    """Which step may directly follow which, by what begins them; None where it was not asked."""
 
     def to_json(self) -> dict[str, object]:
         """Plain dictionaries and lists, for ``json.dumps``."""
@@ -84,7 +86,22 @@ class SystemCoverage:
             ],
             "triggers": dict(self.triggers),
             "depths": list(self.depths),
+            **({} if self.pairs is None else {"pairs": [list(pair) for pair in self.pairs]}),
         }
+
+    def summary(self) -> str:
+        """One line: how many rows answer, how many guards were seen both ways, what never happened."""
+        rows = [row for part in self.parts for row in part.rows]
+        guards = [row for row in rows if row.guarded]
+        cells = [cell for part in self.parts for row in part.cells.values() for cell in row.values()]
+        counts = (
+            (sum(1 for row in rows if row.fired), len(rows), "rows answer"),
+            (sum(1 for row in guards if row.fired and row.passed), len(guards), "guards seen true and false"),
+            (sum(1 for cell in cells if cell.total), len(cells), "pairs of event and phase met"),
+            (sum(1 for word in self.triggers.values() if word != "never"), len(self.triggers), "beginnings of a step taken"),
+        )
+        said = ", ".join(f"{met:,} of {there:,} {what}" for met, there, what in counts)
+        return f"{said}; --verbose lists them"
 
     def json(self) -> str:
         """The same as JSON text."""
@@ -98,6 +115,11 @@ class SystemCoverage:
             lines += [f"  {row.row}: answers {row.fired:,}, passed {row.passed:,}, {row.words}" for row in part.rows]
         lines += ["", *(f"{name}: {what}" for name, what in self.triggers.items())]
         lines += ["", "states by depth: " + " ".join(f"{n:,}" for n in self.depths)]
+        if self.pairs is not None:
+            beginnings = sorted({name for pair in self.pairs for name in pair})
+            lines += ["", f"one step after another: {len(self.pairs):,} of {len(beginnings) ** 2:,} pairs"]
+            for first in beginnings:
+                lines.append(f"  {first}: {', '.join(second for one, second in self.pairs if one == first) or 'nothing'}")
         return "\n".join(lines) + "\n"
 
 
@@ -111,8 +133,8 @@ def _matrix(part: PartCoverage) -> Iterable[str]:
         yield f"  {event:<{first}}  " + "  ".join(f"{row[phase].words:<{widths[phase]}}" for phase in part.phases).rstrip()
 
 
-def coverage(graph: NetworkGraph) -> SystemCoverage:
-    """The coverage of a walk."""
+def coverage(graph: NetworkGraph, *, with_pairs: bool = False) -> SystemCoverage:
+    """The coverage of a walk; with ``pairs``, which takes the edges, if they are asked for."""
     walk = graph.walk
     handled: dict[str, list[Handled]] = {}
     for one in walk.handled:
@@ -125,6 +147,7 @@ def coverage(graph: NetworkGraph) -> SystemCoverage:
         parts=tuple(_part(part, handled.get(part.name, [])) for part in graph.system.everyone),
         triggers={str(t): words[walk.taken.get(n)] for n, t in enumerate(graph.triggers)},
         depths=tuple(walk.levels),
+        pairs=tuple(sorted(pairs(graph))) if with_pairs else None,
     )
 
 

@@ -6,6 +6,7 @@ their sizes is close to a parabola; its other side is the estimate. It is a gues
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Collection, Sequence
 from itertools import pairwise
@@ -43,6 +44,11 @@ class Estimate:
     def memory(self) -> float | None:
         """Bytes the whole walk would take."""
         return None if self.states is None else self.states * self.bytes_per_state
+
+    def json(self) -> str:
+        """The figures as JSON text; null for what cannot be told."""
+        more = {"seconds": self.seconds, "memory": self.memory}
+        return json.dumps({"format": "turnproof.estimate", "version": 1, **attrs.asdict(self), **more}, indent=1) + "\n"
 
     def text(self) -> str:
         """One line for a person."""

@@ -147,7 +147,9 @@ def check(spec: SystemSpec, graph: NetworkGraph, *, progress: Progress | None = 
     for number, prop in enumerate(graph.properties):
         said.say("properties judged", number, len(graph.properties))
         verdicts.append(judge_property(graph, prop))
-    verdicts += [_used(graph, what, missing) for what, missing in unused(graph.system, graph.triggers, graph.walk, graph.off)]
+    # What is never used without some power of the environment is used with it; that is asked of the whole system alone.
+    kinds = () if graph.off else unused(graph.system, graph.triggers, graph.walk)
+    verdicts += [_used(graph, what, missing) for what, missing in kinds]
     return [*verdicts, _requirements(spec)]
 
 
@@ -202,13 +204,13 @@ def _judged(graph: NetworkGraph, prop: Property) -> tuple[Outcome, str, Story | 
             return Outcome.HOLDS, "", None
         if not graph.walk.complete:
             return Outcome.UNDETERMINED, f"not reached so far; {cut_short(graph)}", None
-        return Outcome.VIOLATED, "never reached: no run of the system comes there", None
+        return *_never(graph, "never reached: no run of the system comes there"), None
     found = violation(graph, prop)
     if found is not None:
         return Outcome.VIOLATED, f"broken in {steps(found.story.length)}", found.story
     if isinstance(prop, Always | Step | NoDeadlock):
         vacuous = _vacuous(graph, prop)
-        return (Outcome.VIOLATED, vacuous, None) if vacuous and graph.walk.complete else (Outcome.HOLDS, "", None)
+        return (*_never(graph, vacuous), None) if vacuous and graph.walk.complete else (Outcome.HOLDS, "", None)
     if isinstance(prop, Within):
         return Outcome.UNDETERMINED, cut_short(graph), None
     if isinstance(prop, LeadsTo | EventuallyAlways):
@@ -216,10 +218,17 @@ def _judged(graph: NetworkGraph, prop: Property) -> tuple[Outcome, str, Story | 
             return Outcome.UNDETERMINED, cut_short(graph), None
         judged = judgement(graph, prop)
         if judged.vacuous:
-            return Outcome.VIOLATED, judged.vacuous, None
+            return *_never(graph, judged.vacuous), None
         if judged.unknown:
             return Outcome.UNDETERMINED, "a run leaves the bounds with its promise open: what follows is not known", None
     return Outcome.HOLDS, "", None
+
+
+def _never(graph: NetworkGraph, why: str) -> tuple[Outcome, str]:
+    """What never comes up is a failure of the specification, unless a power of the environment is off: then it is not asked."""
+    if not graph.off:
+        return Outcome.VIOLATED, why
+    return Outcome.UNDETERMINED, f"{why}; but without {', '.join(sorted(graph.off))} it need not"
 
 
 def _in_time(graph: NetworkGraph, prop: Within) -> Verdict:
@@ -233,7 +242,7 @@ def _in_time(graph: NetworkGraph, prop: Within) -> Verdict:
         return _verdict(graph, prop.name, Outcome.UNDETERMINED, str(reason))
     bound = found.longest
     if not bound.beginnings:
-        return _verdict(graph, prop.name, Outcome.VIOLATED, f"vacuous: `{show(prop.first)}` is nowhere reached without `{show(prop.then)}`")
+        return _verdict(graph, prop.name, *_never(graph, f"vacuous: `{show(prop.first)}` is nowhere reached without `{show(prop.then)}`"))
     takes, over = seconds(bound.milliseconds), f"{bound.beginnings:,} beginning{'' if bound.beginnings == 1 else 's'}"
     if bound.bounded and bound.milliseconds <= prop.milliseconds:
         how = f"at most {takes} (computed from the timers over {over}; the longest: {found.words})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Hashable, Sequence
 from functools import partial
@@ -39,8 +40,8 @@ class PlainWalk:
         self._handled: dict[tuple[int, object, object], Handled] = {}
 
     def run(self, limits: Limits, progress: Progress = SILENT) -> Walk:
-        """Walk until every reachable state is expanded, or a limit or Ctrl-C ends it. (Memory is not measured.)"""
-        began, walk = time.monotonic(), self.walk
+        """Walk until every reachable state is expanded, or a limit or Ctrl-C ends it."""
+        began, walk, memory = time.monotonic(), self.walk, peak()
         walk.levels, expanded = [1], 0
         self.ask_state(0)
         try:
@@ -50,7 +51,8 @@ class PlainWalk:
                     self.expand(i)
                     if i % SAY_EVERY == 0:
                         progress.say("states", len(self.worlds))
-                    walk.why = limits.reached(len(self.worlds), time.monotonic() - began)
+                    walk.memory = peak() - memory
+                    walk.why = limits.reached(len(self.worlds), time.monotonic() - began) or limits.held(walk.memory)
                     if walk.why:
                         walk.complete = False
                         break
@@ -156,6 +158,16 @@ class PlainWalk:
             seen = (delivery.event, *delivery.effects)
             if n not in self.walk.copies and copy.of.name == part.name and any(copy.sees(t, delivery.said) for t in seen):
                 self.walk.copies.add(n)
+
+
+def peak() -> int:
+    """The most bytes that this process has held so far; 0 where nobody counts them."""
+    try:
+        import resource
+    except ModuleNotFoundError:
+        return 0
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used if sys.platform == "darwin" else used * 1024
 
 
 def _itself(world: World) -> Hashable:

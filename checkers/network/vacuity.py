@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from turnproof.checkers.network.triggers import Kind, Trigger
 from turnproof.checkers.network.walk import Walk
@@ -13,9 +13,9 @@ Unused = tuple[str, tuple[str, ...]]
 """What must be used, and one sentence for each thing that is not."""
 
 
-def unused(system: System, triggers: tuple[Trigger, ...], walk: Walk, off: Collection[str]) -> Iterator[Unused]:
+def unused(system: System, triggers: tuple[Trigger, ...], walk: Walk) -> Iterator[Unused]:
     """Each kind of thing with what no run uses."""
-    yield "every spontaneous event is taken at last", tuple(_spontaneous(system, triggers, walk, off))
+    yield "every spontaneous event is taken at last", tuple(_spontaneous(system, triggers, walk))
     yield "every timer expires at last", tuple(_timers(system, triggers, walk))
     yield "every channel delivers, and fails as it may", tuple(_channels(triggers, walk))
     yield (
@@ -25,14 +25,12 @@ def unused(system: System, triggers: tuple[Trigger, ...], walk: Walk, off: Colle
             *(f"copy {c}: never used" for n, c in enumerate(system.copies) if n not in walk.copies),
         ),
     )
-    yield "every switch has an effect", tuple(_switches(system, triggers, walk, off))
+    yield "every switch has an effect", tuple(_switches(system, triggers, walk))
 
 
-def _spontaneous(system: System, triggers: tuple[Trigger, ...], walk: Walk, off: Collection[str]) -> Iterator[str]:
+def _spontaneous(system: System, triggers: tuple[Trigger, ...], walk: Walk) -> Iterator[str]:
     taken = {(h.part, type(h.event)) for h in walk.handled if h.said is Said.TAKEN}
     for source in system.spontaneous:
-        if source.switch is not None and source.switch.name in off:
-            continue
         mine = [n for n, t in enumerate(triggers) if t.source is source]
         if not any(n in walk.taken for n in mine):
             yield f"{source} never comes: its guard never holds"
@@ -59,8 +57,8 @@ def _channels(triggers: tuple[Trigger, ...], walk: Walk) -> Iterator[str]:
             yield f"{where} never {kind.value}s"
 
 
-def _switches(system: System, triggers: tuple[Trigger, ...], walk: Walk, off: Collection[str]) -> Iterator[str]:
+def _switches(system: System, triggers: tuple[Trigger, ...], walk: Walk) -> Iterator[str]:
     for switch in system.switches:
         mine = [n for n, t in enumerate(triggers) if t.switch == switch]
-        if switch.name not in off and not any(walk.taken.get(n, False) for n in mine):
+        if not any(walk.taken.get(n, False) for n in mine):
             yield f"the switch {switch.name!r} has no effect: nothing it allows ever changes a state"

@@ -82,6 +82,10 @@ class Limits:
         """Why the walk may end at the end of a level; empty if it may not."""
         return "nothing more was asked" if self.answered and self.answered.issubset(hits) else ""
 
+    def held(self, memory: int) -> str:
+        """Why a walk that holds so many bytes ends; empty if it may go on."""
+        return f"the memory limit of {self.memory / 1e6:,.6g} MB" if self.memory is not None and memory > self.memory else ""
+
     def reached(self, states: int, seconds: float) -> str:
         """Which limit is reached, in words; empty if none is."""
         if self.states is not None and states > self.states:

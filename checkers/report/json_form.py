@@ -64,6 +64,8 @@ def _machine(report: MachineReport) -> Json:
         "events": report.events,
         "explored": None if report.size is None else attrs.asdict(report.size),
         "bounds": report.bounds,
+        "without": list(report.off),
+        "coverage": None if report.coverage is None else report.coverage.to_json(),
         "seconds": round(report.seconds, 3),
         "timings": {engine: round(seconds, 3) for engine, seconds in report.timings.items()},
         "not_run": dict(report.not_run),

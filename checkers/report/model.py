@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -10,6 +11,9 @@ from turnproof.checkers.verdict import Outcome, Story, Verdict, exit_status
 from turnproof.machines.kernel import show
 from turnproof.specs.language import AnyMachine, Property, Spec
 from turnproof.specs.system import SystemSpec
+
+if TYPE_CHECKING:
+    from turnproof.checkers.network.coverage import SystemCoverage
 
 AnySpec = Spec | SystemSpec
 """What can be verified: the specification of a machine, or of a system of machines."""
@@ -34,6 +38,8 @@ class Size:
     """Length of the longest of all shortest runs."""
     taken: int | None = None
     """How many steps were taken; the others were ignored or refused. None for a system, where a step may be many answers."""
+    representatives: bool = False
+    """Whether ``states`` counts one for all that differ by an exchange of what is interchangeable."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -51,6 +57,10 @@ class MachineReport:
     seconds: float = 0.0
     certificate: str = ""
     """Path of the certificate that was written; empty if none was."""
+    coverage: SystemCoverage | None = None
+    """What the walk over a system passed through; None for a machine (``turnproof coverage`` tells)."""
+    off: tuple[str, ...] = ()
+    """Switches of a system's environment that were turned off."""
 
     @property
     def name(self) -> str:
@@ -76,7 +86,8 @@ class MachineReport:
     def bounds(self) -> str:
         """The bounds of the exploration, and the assumption about the environment, in words."""
         assume = f"; assuming {show(self.spec.assume)}" if isinstance(self.spec, Spec) and self.spec.assume is not None else ""
-        return f"{self.spec.tokens} tokens besides nobody, counters to {self.spec.counter}{assume}"
+        without = f"; without {', '.join(self.off)}" if self.off else ""
+        return f"{self.spec.tokens} tokens besides nobody, counters to {self.spec.counter}{assume}{without}"
 
     def of_property(self, prop: Property) -> tuple[Verdict, ...]:
         """What the engines said of one property."""

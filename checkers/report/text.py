@@ -28,6 +28,7 @@ def machine_text(report: MachineReport, paint: Paint = PLAIN, *, verbose: bool =
         _requirements(report, paint),
         _others(report, paint, verbose),
         _variants(report, paint),
+        _coverage(report, paint, verbose),
         failures(report, paint, verbose=verbose),
     ]
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines)
@@ -53,7 +54,8 @@ def summary_text(run: RunReport, paint: Paint = PLAIN) -> str:
 def _header(report: MachineReport, paint: Paint) -> Iterator[str]:
     explored = "not explored"
     if report.size is not None:
-        explored = f"{report.size.states:,} states, {report.size.steps:,} steps, depth {report.size.depth}"
+        what = "representatives" if report.size.representatives else "states"
+        explored = f"{report.size.states:,} {what}, {report.size.steps:,} steps, depth {report.size.depth}"
         if report.size.taken is not None:
             explored = explored.replace(" steps", f" steps ({report.size.taken:,} taken)")
     spec = report.spec
@@ -176,6 +178,13 @@ def _variants(report: MachineReport, paint: Paint) -> Iterator[str]:
         name = "" if verdict.machine == shown else verdict.machine
         yield f"  {name:<{first}}  {verdict.check:<{second}}  {paint.outcome(verdict.outcome, 6)} {verdict.how}"
         shown = verdict.machine
+
+
+def _coverage(report: MachineReport, paint: Paint, verbose: bool) -> Iterator[str]:
+    if report.coverage is not None:
+        yield paint("  covered", "2")
+        lines = report.coverage.text().splitlines()[1:] if verbose else [report.coverage.summary()]
+        yield from (f"  {line}".rstrip() for line in lines)
 
 
 __all__ = ["machine_text", "summary_text"]

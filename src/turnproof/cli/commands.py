@@ -11,6 +11,7 @@ from turnproof.cli.oracle import oracle
 from turnproof.cli.play import step
 from turnproof.cli.records import recheck, replay
 from turnproof.cli.verify import verify
+from turnproof.cli.walks import estimate
 from turnproof.cli.write import draw, golden
 
 
@@ -20,7 +21,7 @@ def root() -> None:
     """The lifecycles of an agent runtime as finite state machines: explored, proved, fuzzed, drawn, and checked against logs."""
 
 
-for command in (verify, draw, explain, step, replay, recheck, oracle, list_machines, coverage, mutants, golden):
+for command in (verify, estimate, draw, explain, step, replay, recheck, oracle, list_machines, coverage, mutants, golden):
     root.add_command(command)
 
 __all__ = ["root"]

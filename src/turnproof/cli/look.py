@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,10 @@ from turnproof.cli.misuse import Misuse
 from turnproof.cli.output import columns, say, say_json
 from turnproof.cli.progress import Shown
 from turnproof.specs.language import Spec
+
+if TYPE_CHECKING:
+    from turnproof.checkers.coverage import Coverage
+    from turnproof.checkers.network.coverage import SystemCoverage
 
 
 @example("turnproof list", "turnproof list --json")
@@ -79,27 +84,43 @@ def explain(machine: str, event: str | None) -> int:
     return 0
 
 
-@example("turnproof coverage reply_operation", "turnproof coverage reply_operation --json coverage.json")
+@example(
+    "turnproof coverage reply_operation",
+    "turnproof coverage reply_operation --json coverage.json",
+    "turnproof coverage reply_registry --pairs",
+)
 @click.command(context_settings=SETTINGS)
 @click.argument("machine")
 @click.option("--json", "json_", type=click.Path(path_type=Path), metavar="FILE", help="Write the figures as JSON; - for standard output.")
-def coverage(machine: str, json_: Path | None) -> int:
-    """Show which event was answered how in which phase, over the whole explored graph."""
-    spec = names.one(machine)
+@click.option("--pairs", is_flag=True, help="Of a system, also which step may directly follow which.")
+def coverage(machine: str, json_: Path | None, pairs: bool) -> int:
+    """Show which event was answered how in which phase, over the whole explored graph; of a system, part by part."""
+    (spec,) = names.some([machine])
+    if pairs and isinstance(spec, Spec):
+        raise Misuse(f"--pairs is about systems, and {name_of(spec)} is a machine")
     output = None if json_ is None else Output(json_, "--json")
     if output is not None:
         output.check()
-    from turnproof.checkers.coverage import coverage as measure
-    from turnproof.checkers.graph import explore
-
-    with Shown() as progress:
-        graph = explore(spec, progress=progress)
-    covered = measure(graph)
+    covered = _covered(spec, pairs)
     if output is None or not output.to_stdout:
         say(covered.text().rstrip("\n"))
     if output is not None:
         output.write(covered.json())
     return 0
+
+
+def _covered(spec: AnySpec, pairs: bool) -> Coverage | SystemCoverage:
+    with Shown() as progress:
+        if isinstance(spec, Spec):
+            from turnproof.checkers.coverage import coverage as measure
+            from turnproof.checkers.graph import explore
+
+            return measure(explore(spec, progress=progress))
+        from turnproof.checkers.network import coverage as engine
+        from turnproof.checkers.network.explicit import explore as walk
+
+        graph = walk(spec, properties=(), progress=progress)
+        return engine.coverage(graph, with_pairs=pairs)
 
 
 __all__ = ["coverage", "explain", "list_machines"]

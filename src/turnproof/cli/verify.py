@@ -32,6 +32,7 @@ from turnproof.cli.files import Output, check_directory, check_outputs
 from turnproof.cli.misuse import Misuse
 from turnproof.cli.output import paint, say
 from turnproof.cli.progress import Shown
+from turnproof.cli.walks import Walking, walking
 
 FILE = click.Path(path_type=Path)
 
@@ -100,6 +101,7 @@ ABOUT = "\b\nEngines:\n" + "\n".join(f"  {name:<10}{entry.about}" for name, entr
     "turnproof verify reply_operation --engine explicit,symbolic --certificate proof.json",
     "turnproof verify reply_operation --pytest test_regression.py --itf traces/",
     "turnproof verify --json - | jq .counts",
+    "turnproof verify recovery_system --without 'a person aborts' --max-memory 2G",
     before=ABOUT,
 )
 @click.command(context_settings=SETTINGS)
@@ -116,6 +118,7 @@ ABOUT = "\b\nEngines:\n" + "\n".join(f"  {name:<10}{entry.about}" for name, entr
 )
 @click.option("--steps", type=click.IntRange(min=1), help=f"Steps of the sampled runs; without it {STEPS_A_ROW} a row, at most {STEPS:,}.")
 @click.option("--seed", type=int, help="Seed of the sampled runs.")
+@walking
 @click.option("-v", "--verbose", is_flag=True, help="List every check, tell every counterexample.")
 def verify(
     machines: Sequence[str],
@@ -130,6 +133,7 @@ def verify(
     steps: int | None,
     seed: int | None,
     verbose: bool,
+    walk: Walking,
 ) -> int:
     """Check every requirement of the machines: explore, prove, sample, compare.
 
@@ -143,7 +147,7 @@ def verify(
     outputs.check(certificate)
     left_out = {name: "--quick" for name in ENGINES if quick and name not in QUICK}
     plans = [Plan(engines=chosen, certificate=c, steps=steps, seed=seed, left_out=left_out) for c in certificates(specs, certificate)]
-    run = _run(specs, plans, verbose=verbose, to_stderr=outputs.take_stdout)
+    run = _run(specs, walk.plans(specs, plans), verbose=verbose, to_stderr=outputs.take_stdout)
     try:
         outputs.write(run)
     finally:
