@@ -166,7 +166,7 @@ def reconciles(idle: Mark, active: Mark) -> Rows:
     """``idle``, ``active``: what the mark is after a reconnect that finds the session so. Every held wake is forgotten."""
     drops = only_if(wakes, DropWakes())
     gone = {"ended": 0, "running": False, "asked": False, "busy": False, "mark": idle}
-    succeeded = named("its idle item says succeeded", (read.turn == Past.SUCCEEDED) & not_(now.stopped))
+    succeeded = named("its idle item says succeeded", (read.past == Past.SUCCEEDED) & not_(now.stopped))
     return (
         Row(read, at=INSTALLED, when=not_(read.active) & succeeded, data=over(**gone),
             emit=(report(Outcome.COMPLETED, Cause.HISTORY), drops), name="reconcile/completed"),

@@ -17,9 +17,9 @@ from typing import Annotated, Any, get_args
 
 from attrs import evolve, frozen
 
-from turnproof.machines.kernel import NOBODY, Duration, Machine, Row, StartTimer, StopTimer, TimerRule, Token, choose, symbol
+from turnproof.machines.kernel import NOBODY, Duration, Machine, Row, StartTimer, StopTimer, TimerRule, Token, choose, one_of, symbol
 from turnproof.machines.session_stop import SendInterrupt, TurnOver
-from turnproof.machines.session_words import InstallRequested, PromptHandedOver, SendSkipped, SessionFoundIdle, StartRefused
+from turnproof.machines.session_words import InstallRequested, PromptFoundOver, PromptHandedOver, SendSkipped, SessionFoundIdle, StartRefused
 
 # ── vocabulary ──
 
@@ -32,6 +32,8 @@ class StartPhase(Enum):
     """``session.active`` is asked, and not answered."""
     TOLD_IDLE = "told idle"
     """The answer was written, and is on its way."""
+    TOLD_OVER = "told over"
+    """As told idle, and the history says that the run in doubt is over."""
     TOLD_ACTIVE = "told active"
     PREPARING = "preparing"
     INSTALLED = "installed"
@@ -45,7 +47,7 @@ class Timer(Enum):
     """Fires when ``session.active`` had no answer for so long."""
 
 
-IDLE, ASKING, TOLD_IDLE, TOLD_ACTIVE, PREPARING, INSTALLED = StartPhase
+IDLE, ASKING, TOLD_IDLE, TOLD_OVER, TOLD_ACTIVE, PREPARING, INSTALLED = StartPhase
 
 # ── state ──
 
@@ -73,9 +75,11 @@ class TurnWanted:
 
 @frozen
 class ActiveRead:
-    """The server reads which sessions are active, to answer the question."""
+    """The server reads what answers the question. ``active``: the session is active; a design that asks the history as well takes it for
+    active only while the run in doubt is under way. ``over``: the history says that this run is over."""
 
     active: bool
+    over: bool = False
 
 
 @frozen
@@ -115,13 +119,14 @@ class SendPrompt:
 
 
 Effect = (
-    SendPrompt | SendInterrupt | InstallRequested | StartRefused | SessionFoundIdle | PromptHandedOver | SendSkipped | StartTimer | StopTimer
+    SendPrompt | SendInterrupt | InstallRequested | StartRefused | SessionFoundIdle | PromptFoundOver | PromptHandedOver | SendSkipped | StartTimer | StopTimer
 )  # fmt: skip
 
 # ── rows ──
 
 now, wanted, told, prepared, due = symbol(Start), symbol(TurnWanted), symbol(ActiveRead), symbol(Prepared), symbol(SendDue)
 over = evolve(now, phase=IDLE, prompt=NOBODY, asked=False)
+QUESTIONED = (ASKING, TOLD_IDLE, TOLD_OVER, TOLD_ACTIVE)
 question, answered = StartTimer(Timer.QUESTION), StopTimer(Timer.QUESTION)
 Rows = tuple[Row[Start, Any], ...]
 
@@ -129,13 +134,14 @@ ROWS: Rows = (
     Row(wanted, at=IDLE, when=wanted.doubt, data=evolve(now, phase=ASKING, prompt=wanted.prompt, asked=True), emit=(question,)),
     Row(wanted, at=IDLE, data=evolve(now, phase=PREPARING, prompt=wanted.prompt)),
     Row(TurnWanted, refuse="a start is under way"),
-    Row(told, at=ASKING, data=evolve(now, phase=choose(told.active, TOLD_ACTIVE, TOLD_IDLE))),
+    Row(told, at=ASKING, data=evolve(now, phase=choose(told.active, TOLD_ACTIVE, choose(told.over, TOLD_OVER, TOLD_IDLE)))),
     Row(ActiveRead, ignore="nothing is asked"),
     # Still active: interrupt it again, and let this turn fail, "still stopping".
     Row(AnswerHandled, at=TOLD_ACTIVE, data=over, emit=(answered, SendInterrupt(), StartRefused(now.prompt))),
     Row(AnswerHandled, at=TOLD_IDLE, to=PREPARING, emit=(answered, SessionFoundIdle())),
+    Row(AnswerHandled, at=TOLD_OVER, to=PREPARING, emit=(answered, PromptFoundOver())),
     Row(AnswerHandled, ignore="nothing is told"),
-    Row(QuestionExpired, at=(ASKING, TOLD_IDLE, TOLD_ACTIVE), data=over),
+    Row(QuestionExpired, at=QUESTIONED, data=over),
     Row(QuestionExpired, ignore="the answer was handled"),
     Row(prepared, at=PREPARING, when=prepared.streaming, to=INSTALLED, emit=(InstallRequested(now.prompt, now.asked),)),
     Row(Prepared, at=PREPARING, data=over, because="the stream is down: an error, and no turn"),
@@ -157,7 +163,7 @@ MACHINE: Machine[Start, Event, Effect] = Machine(
     timers=(
         TimerRule(
             Timer.QUESTION,
-            (now.phase == ASKING) | (now.phase == TOLD_IDLE) | (now.phase == TOLD_ACTIVE),
+            one_of(now.phase, *QUESTIONED),
             QuestionExpired,
             Duration(5_000, "t3code OpenCode2AdapterV2.ts @3e33a21"),
         ),

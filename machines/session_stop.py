@@ -93,7 +93,12 @@ class SendInterrupt:
     """Send the interrupt."""
 
 
-Effect = SendInterrupt | StopSent | StopWithdrawn | StopFutile | RunMarked | EndRequested | StartTimer | StopTimer
+@frozen
+class DropReply:
+    """Nobody waits for the reply of the interrupt any more."""
+
+
+Effect = SendInterrupt | DropReply | StopSent | StopWithdrawn | StopFutile | RunMarked | EndRequested | StartTimer | StopTimer
 
 # ── rows ──
 
@@ -101,23 +106,28 @@ now, reply = symbol(Stop), symbol(InterruptAnswered)
 quiet = StopTimer(Timer.REPLY)
 Rows = tuple[Row[Stop, Any], ...]
 
-TIMED_OUT: Rows = (
-    # It marks the session and ends whatever turn is installed, without asking whether it is the one that was stopped.
-    Row(ReplyExpired, at=WAITING, to=DONE, data=evolve(now, own=False), emit=(RunMarked(), EndRequested()), name="timed_out"),
+marks, ends = (RunMarked(), EndRequested(), DropReply()), "timed_out"
+MARKING: Rows = (
+    Row(InterruptAnswered, at=WAITING, to=DONE, data=evolve(now, own=False), emit=(quiet, only_if(now.own, StopFutile())), name="futile"),
+    Row(InterruptFailed, at=WAITING, to=DONE, data=evolve(now, own=False), emit=(quiet, only_if(now.own, StopWithdrawn())), name="failed"),
+    Row(TurnOver, at=WAITING, data=evolve(now, own=False), name="turn_over"),
+    Row(ReplyExpired, at=WAITING, to=DONE, data=evolve(now, own=False), emit=marks, name=ends),
 )  # fmt: skip
+"""What these rows were up to V4: a Stop outlives its turn, and one that times out marks the session and ends whatever turn is installed."""
+
 ROWS: Rows = (
     Row(StopRequested, at=IDLE, to=WAITING, data=evolve(now, own=True), emit=(StopSent(), SendInterrupt(), StartTimer(Timer.REPLY))),
     Row(StopRequested, refuse="this Stop was made before"),
     Row(reply, at=WAITING, when=reply.interrupted, to=DONE, data=evolve(now, own=False), emit=(quiet,),
         because="the end on the stream is waited for, and no timer bounds it"),
-    Row(InterruptAnswered, at=WAITING, to=DONE, data=evolve(now, own=False), emit=(quiet, only_if(now.own, StopFutile()))),
+    Row(InterruptAnswered, at=WAITING, to=DONE, data=evolve(now, own=False), emit=(quiet, StopFutile()), name="futile"),
     Row(InterruptAnswered, ignore="the Stop is over"),
-    Row(InterruptFailed, at=WAITING, to=DONE, data=evolve(now, own=False), emit=(quiet, only_if(now.own, StopWithdrawn()))),
+    Row(InterruptFailed, at=WAITING, to=DONE, data=evolve(now, own=False), emit=(quiet, StopWithdrawn()), name="failed"),
     Row(InterruptFailed, ignore="the Stop is over"),
-    Row(TurnOver, at=WAITING, data=evolve(now, own=False)),
+    Row(TurnOver, at=WAITING, to=DONE, data=evolve(now, own=False), emit=(quiet, DropReply()), name="turn_over"),
     Row(TurnOver, ignore="no Stop waits"),
-    *TIMED_OUT,
-    Row(ReplyExpired, ignore="the reply was handled"),
+    Row(ReplyExpired, at=WAITING, to=DONE, data=evolve(now, own=False), emit=(EndRequested(), DropReply()), name=ends),
+    Row(ReplyExpired, ignore="the reply was handled, or nobody waits for it"),
 )  # fmt: skip
 
 MACHINE: Machine[Stop, Event, Effect] = Machine(

@@ -16,7 +16,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Annotated, Any, get_args
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from turnproof.machines.kernel import NOBODY, Machine, Row, Token, symbol
 from turnproof.machines.session_words import (
@@ -65,6 +65,8 @@ class Stream:
     """The subscription."""
 
     phase: StreamPhase = UP
+    restarted: bool = False
+    """The server was another process when the stream was up last."""
 
 
 # ── events ──
@@ -94,6 +96,11 @@ class Dropped:
 
 
 @frozen
+class ServerLost:
+    """The connection broke because the server's process is gone; another one takes its place."""
+
+
+@frozen
 class Subscribed:
     """A new subscription stands."""
 
@@ -103,8 +110,9 @@ class SnapshotTaken:
     """``session.active`` and the history were read."""
 
     active: bool
-    turn: Past
-    wake: Past = Past.ABSENT
+    past: Past
+    restarted: bool = False
+    """The process is seen to be another one."""
 
 
 @frozen
@@ -112,7 +120,7 @@ class AttemptsSpent:
     """The fifth attempt to reconnect failed."""
 
 
-Event = Published | Arrived | Dropped | Subscribed | SnapshotTaken | AttemptsSpent | ReadAgain
+Event = Published | Arrived | Dropped | ServerLost | Subscribed | SnapshotTaken | AttemptsSpent | ReadAgain
 
 # ── effects ──
 
@@ -131,11 +139,19 @@ class LoseBuffer:
     """What was buffered is lost."""
 
 
-Effect = Buffer | LoseBuffer | ExecutionStarted | ExecutionEnded | ItemDelivered | PermissionAsked | HistoryRead | StreamDied
+@frozen
+class AskHistory:
+    """Read ``session.active`` and the history of the item."""
+
+    item: Annotated[str, Token]
+
+
+Effect = Buffer | LoseBuffer | AskHistory | ExecutionStarted | ExecutionEnded | ItemDelivered | PermissionAsked | HistoryRead | StreamDied
 
 # ── rows ──
 
-now, published, arrived, taken = symbol(Stream), symbol(Published), symbol(Arrived), symbol(SnapshotTaken)
+now, published, arrived = symbol(Stream), symbol(Published), symbol(Arrived)
+taken, again = symbol(SnapshotTaken), symbol(ReadAgain)
 Rows = tuple[Row[Stream, Any], ...]
 
 ROWS: Rows = (
@@ -149,14 +165,17 @@ ROWS: Rows = (
     Row(Arrived, emit=(ExecutionEnded(End.FAILED),)),
     Row(Dropped, at=(UP, SUBSCRIBED), to=LOST, emit=(LoseBuffer(),)),
     Row(Dropped, ignore="there is no connection"),
+    Row(ServerLost, at=(UP, SUBSCRIBED), data=evolve(now, phase=LOST, restarted=True), emit=(LoseBuffer(),)),
+    Row(ServerLost, at=LOST, data=evolve(now, restarted=True)),
+    Row(ServerLost, ignore="the stream is dead"),
     Row(Subscribed, at=LOST, to=SUBSCRIBED),
     Row(Subscribed, ignore="the stream is not lost"),
-    Row(taken, at=SUBSCRIBED, to=UP, emit=(HistoryRead(taken.active, taken.turn, taken.wake),)),
+    Row(taken, at=SUBSCRIBED, data=evolve(now, phase=UP, restarted=False), emit=(HistoryRead(taken.active, taken.past, taken.restarted),)),
     Row(SnapshotTaken, ignore="nothing waits for it"),
     Row(AttemptsSpent, at=LOST, to=DEAD, emit=(StreamDied(),)),
     Row(AttemptsSpent, ignore="the stream is not lost"),
-    Row(ReadAgain, at=UP, to=SUBSCRIBED, because="as after a reconnect, but nothing was lost"),
-    Row(ReadAgain, ignore="a reconnect reads it, or nothing can"),
+    Row(again, at=UP, emit=(AskHistory(again.item),)),
+    Row(ReadAgain, ignore="the reconnect reads it, or nothing can"),
 )  # fmt: skip
 
 MACHINE: Machine[Stream, Event, Effect] = Machine(

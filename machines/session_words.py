@@ -123,13 +123,14 @@ class PermissionAsked:
 class HistoryRead:
     """``session.active`` and the history were read, no event of the stream being handled meanwhile.
 
-    ``active``: the session is among the active ones. ``turn``: what the history says of the item of the turn installed; ``wake``: of
-    the item of the wake that runs. Designs of the mark read ``active`` and ``turn`` alone.
+    ``active``: the session is among the active ones. ``past``: what the history says of the item of the turn installed, or of the wake
+    that runs where the design knows its item.
     """
 
     active: bool
-    turn: Past
-    wake: Past = Past.ABSENT
+    past: Past
+    restarted: bool = False
+    """The server is not the process it was before: whatever it ran then is lost. False where nobody can tell."""
 
 
 @frozen
@@ -158,6 +159,11 @@ class StartRefused:
 @frozen
 class SessionFoundIdle:
     """A start asked ``session.active``, and the session is not in the answer."""
+
+
+@frozen
+class PromptFoundOver:
+    """A start asked ``session.active`` and the history: the run of the prompt in doubt is over."""
 
 
 @frozen
@@ -268,7 +274,9 @@ class RejectPermission:
 
 @frozen
 class ReadAgain:
-    """Read ``session.active`` and the history before the next event of the stream is handled."""
+    """Read ``session.active`` and the history of this item before the next event of the stream is handled."""
+
+    item: Annotated[str, Token]
 
 
 @frozen

@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from turnproof.machines.kernel import NOBODY, Machine, Range, Row, Token, any_of, choose, named, only_if, symbol
 from turnproof.machines.session_stream import Published, What
-from turnproof.machines.session_words import Answer
+from turnproof.machines.session_words import Answer, Past
 
 A, B, C = ITEMS = ("a", "b", "c")
 """The prompts of the two user turns, and the report of the child."""
@@ -49,6 +49,8 @@ class Place(Enum):
     INTERRUPTED = "interrupted"
     LOST = "lost"
     """The server restarted: no end and no idle item."""
+    BURIED = "buried"
+    """As lost, and the idle item of a later execution follows it: the history reads as if that had served it."""
     CANCELLED = "cancelled"
 
 
@@ -138,6 +140,21 @@ class CancelAsked:
 
 
 @frozen
+class HistoryAsked:
+    """``session.active`` and the history of an item are read, and answered within the step."""
+
+    item: Annotated[str, Token]
+
+
+@frozen
+class HistoryAnswer:
+    """What is read."""
+
+    active: bool
+    past: Past
+
+
+@frozen
 class Publish:
     """Publish an event of the session."""
 
@@ -177,6 +194,15 @@ def _moved(before: Place, after: Place, **more: object) -> Server:
     return evolve(server, **moved, **more)  # type: ignore[arg-type]
 
 
+def _ended(after: Place) -> Server:
+    """The execution under way is over; what was lost before has its idle item after it now."""
+    moved = {}
+    for name in ITEMS:
+        place = getattr(server, name)
+        moved[name] = choose(place == Place.RUNNING, after, choose(place == Place.LOST, Place.BURIED, place))
+    return evolve(server, **moved, phase=SETTLING, execution=NOBODY)  # type: ignore[arg-type]
+
+
 def _one(item: str, after: Place, **more: object) -> Server:
     """The item that the event names is ``after`` now."""
     moved = {name: choose(item == name, after, getattr(server, name)) for name in ITEMS}  # type: ignore[comparison-overlap]
@@ -188,6 +214,16 @@ def _is(item: str, place: Place) -> bool:
     return any_of(*((item == name) & (getattr(server, name) == place) for name in ITEMS))
 
 
+PLACES = {
+    Past.ABSENT: (Place.ABSENT, Place.WAITING, Place.CANCELLED),
+    Past.UNDER_WAY: (Place.RUNNING, Place.LOST),
+    Past.SUCCEEDED: (Place.SUCCEEDED, Place.BURIED),
+    Past.INTERRUPTED: (Place.INTERRUPTED,),
+}
+"""What the history says of an item, by where the server has it."""
+asked = symbol(HistoryAsked)
+
+
 def _delivered(execution: str) -> tuple[Any, ...]:
     return tuple(only_if(WAITS[name], Publish(What.DELIVERED, execution, name)) for name in ITEMS)
 
@@ -197,8 +233,8 @@ SERVER: Machine[Server, Any, Any] = Machine(
     initial=Server(),
     now=server,
     events=(Admitted, StartPublished, Joined, Finished, PermissionWanted, PermissionGiven, PermissionRejected, Interrupted, CleanedUp,
-            Settled, Restarted, CancelAsked),
-    effects=(Publish, InterruptReply, BreakStream, ItemCancelled),
+            Settled, Restarted, CancelAsked, HistoryAsked),
+    effects=(Publish, InterruptReply, BreakStream, ItemCancelled, HistoryAnswer),
     rows=(
         Row(admitted, at=IDLE, when=_is(admitted.item, Place.ABSENT), data=_one(admitted.item, Place.WAITING, phase=QUEUED)),
         Row(admitted, at=QUEUED, when=_is(admitted.item, Place.ABSENT), data=_one(admitted.item, Place.WAITING)),
@@ -210,7 +246,7 @@ SERVER: Machine[Server, Any, Any] = Machine(
         Row(StartPublished, ignore="nothing is queued"),
         Row(Joined, at=RUNNING, when=waiting, data=_moved(Place.WAITING, Place.RUNNING, doorbell=False), emit=_delivered(server.execution)),
         Row(Joined, ignore="nothing waits for the execution that runs"),
-        Row(Finished, at=RUNNING, data=_moved(Place.RUNNING, Place.SUCCEEDED, phase=SETTLING, execution=NOBODY),
+        Row(Finished, at=RUNNING, data=_ended(Place.SUCCEEDED),
             emit=(Publish(What.SUCCEEDED, server.execution),)),
         Row(Finished, ignore="nothing runs"),
         Row(PermissionWanted, at=RUNNING, data=evolve(server, asking=True), emit=(Publish(What.ASKED, server.execution),)),
@@ -226,7 +262,7 @@ SERVER: Machine[Server, Any, Any] = Machine(
         Row(Interrupted, at=SETTLING, data=evolve(server, doorbell=False), emit=(InterruptReply(False),),
             because="the doorbell is dropped: no successor, and the inbox rows stay parked"),
         Row(Interrupted, emit=(InterruptReply(False),)),
-        Row(CleanedUp, at=STOPPING, data=_moved(Place.RUNNING, Place.INTERRUPTED, phase=SETTLING, execution=NOBODY),
+        Row(CleanedUp, at=STOPPING, data=_ended(Place.INTERRUPTED),
             emit=(Publish(What.INTERRUPTED, server.execution),)),
         Row(CleanedUp, ignore="nothing stops"),
         Row(Settled, at=SETTLING, when=server.doorbell, to=QUEUED, data=evolve(server, doorbell=False)),
@@ -236,6 +272,9 @@ SERVER: Machine[Server, Any, Any] = Machine(
             emit=(BreakStream(),)),
         Row(cancel, when=_is(cancel.item, Place.WAITING), data=_one(cancel.item, Place.CANCELLED), emit=(ItemCancelled(cancel.item),)),
         Row(CancelAsked, ignore="it was delivered, or is not there"),
+        *(Row(asked, when=any_of(*(_is(asked.item, place) for place in places)), emit=(HistoryAnswer(server.phase != IDLE, past),))
+          for past, places in PLACES.items() if past is not Past.ABSENT),
+        Row(HistoryAsked, emit=(HistoryAnswer(server.phase != IDLE, Past.ABSENT),)),
     ),
 )  # fmt: skip
 

@@ -10,6 +10,8 @@ from typing import Any
 from turnproof.machines import session_mark as v4
 from turnproof.machines.kernel import Machine, Row, choose
 from turnproof.machines.session_mark import CLEAR, STARTED, MarkedSession
+from turnproof.machines.session_stop import MACHINE as STOP
+from turnproof.machines.session_stop import MARKING
 from turnproof.specs.session_parts import Design
 from turnproof.specs.system_words import state
 
@@ -28,10 +30,11 @@ V3 = _replaced(V4, "session_mark_v3", (*v4.REPLAYED_EATEN, *v4.takes(v4.now.mark
 V2 = _replaced(V3, "session_mark_v2", v4.reconciles(choose(marked, STARTED, CLEAR), choose(marked, STARTED, CLEAR)))
 V1 = _replaced(_replaced(V2, "session_mark_v1", v4.starts(CLEAR)), "session_mark_v1", v4.reconciles(v4.now.mark, v4.now.mark))
 V0 = _replaced(V1, "session_mark_v0", v4.starts(v4.now.mark))
+MARKING_STOP = STOP.variant("session_stop_marking", replace={row.name: row for row in MARKING})
 VERSIONS = (V0, V1, V2, V3, V4)
 
 
 def design(machine: Marked) -> Design:
     """The adapter around a session under the rule of the mark."""
     now = state("session", machine)
-    return Design(session=machine, doubt=now.mark != CLEAR, wakes=(now.ended > 0) | now.running)
+    return Design(session=machine, stop=MARKING_STOP, doubt=now.mark != CLEAR, wakes=(now.ended > 0) | now.running)

@@ -15,7 +15,7 @@ from turnproof.machines import session_start as start_words
 from turnproof.machines import session_stop as stop_words
 from turnproof.machines import session_stream as stream_words
 from turnproof.machines import session_words as words
-from turnproof.machines.kernel import NOBODY, OnlyIf, choose, named, not_, one_of, symbol
+from turnproof.machines.kernel import NOBODY, OnlyIf, any_of, named, not_, one_of, symbol
 from turnproof.machines.session_start import MACHINE as START
 from turnproof.machines.session_stop import MACHINE as STOP
 from turnproof.machines.session_stream import DEAD, LOST, SUBSCRIBED, UP, What
@@ -24,7 +24,7 @@ from turnproof.machines.session_words import Past, Turn
 from turnproof.specs import session_environment as env
 from turnproof.specs import session_truth as truth_words
 from turnproof.specs.language import AnyMachine
-from turnproof.specs.session_environment import ITEMS, A, B, C, How, Place, RequestPhase, ServerPhase, UserPhase
+from turnproof.specs.session_environment import ITEMS, PLACES, A, B, C, How, Place, RequestPhase, ServerPhase, UserPhase
 from turnproof.specs.system import Absorbs, AnyPart, Budget, Channel, Copy, Empties, Part, Spontaneous, Switch, System, Unsent, Wire
 from turnproof.specs.system_words import pending
 
@@ -72,24 +72,21 @@ class Design:
     stop: AnyMachine = STOP
     start: AnyMachine = START
     item: Any = None
-    """The item of the turn installed, for the history; None: the prompt of a user turn."""
-    wake_item: Any = None
-    """The item of the wake that runs, where the design knows it."""
+    """The item the history is read for; None: the prompt of the user turn installed."""
+    knows_restarts: bool = True
+    """A reconnect tells whether the server is the same process."""
+    in_doubt: Any = None
+    """The prompt a start asks the history about, besides ``session.active``; None: it asks for the session alone."""
 
 
 # ── what is read, at the moment it is read ──
 
 
-def past_of(item: Any) -> Any:
-    """What the history says of this item now."""
-
-    def one(place: Any) -> Any:
-        over = choose(place == Place.INTERRUPTED, Past.INTERRUPTED, Past.ABSENT)
-        over = choose(place == Place.SUCCEEDED, Past.SUCCEEDED, over)
-        return choose(one_of(place, Place.RUNNING, Place.LOST), Past.UNDER_WAY, over)
-
-    last = choose(item == C, one(server.now.c), Past.ABSENT)
-    return choose(item == A, one(server.now.a), choose(item == B, one(server.now.b), last))
+def past_is(item: Any, *pasts: Past) -> Any:
+    """The history says one of these of the item now; of nobody it says that it is absent."""
+    places = [place for past in pasts for place in PLACES[past]]
+    there = any_of(*((item == name) & one_of(getattr(server.now, name), *places) for name in ITEMS))
+    return there | (item == NOBODY) if Past.ABSENT in pasts else there
 
 
 active = named("the session is active", server.now.phase != ServerPhase.IDLE)
@@ -117,9 +114,13 @@ class World:
         session = self.session
         publish, keep, want = symbol(env.Publish), symbol(stream_words.Buffer), symbol(env.WantTurn)
         asked, told, answer = symbol(env.AskServer), symbol(env.InterruptReply), symbol(env.TellAnswer)
-        cancelled, unwanted = symbol(env.ItemCancelled), symbol(words.CancelPrompt)
+        cancelled, unwanted, reread = symbol(env.ItemCancelled), symbol(words.CancelPrompt), symbol(stream_words.AskHistory)
+        history = symbol(env.HistoryAnswer)
         yield Wire(server, publish, stream, stream_words.Published(publish.what, publish.execution, publish.item))
-        yield Wire(server, env.BreakStream, stream, stream_words.Dropped())
+        yield Wire(server, env.BreakStream, stream, stream_words.ServerLost())
+        yield Wire(session, words.ReadAgain, stream)
+        yield Wire(stream, reread, server, env.HistoryAsked(reread.item))
+        yield Wire(server, history, session, words.HistoryRead(history.active, history.past))
         yield Wire(server, cancelled, session, words.PromptCancelled(cancelled.item))
         yield Wire(stream, keep, buffer, stream_words.Arrived(keep.what, keep.execution, keep.item))
         yield Empties(stream, stream_words.LoseBuffer, buffer)
@@ -133,7 +134,8 @@ class World:
         ):
             yield Wire(stream, heard, session)
         yield Wire(user, want, start, start_words.TurnWanted(want.prompt, want.doubt))
-        for said in (words.InstallRequested, words.StartRefused, words.SessionFoundIdle, words.PromptHandedOver, words.SendSkipped):
+        for said in (words.InstallRequested, words.StartRefused, words.SessionFoundIdle, words.PromptFoundOver,
+                     words.PromptHandedOver, words.SendSkipped):
             yield Wire(start, said, session)
         yield Wire(start, words.StartRefused, user, env.PromptBack())
         yield Wire(start, stop_words.SendInterrupt, interrupt_3, env.InterruptSent())
@@ -145,7 +147,7 @@ class World:
         for stop, interrupt in ((stop_1, interrupt_1), (stop_2, interrupt_2)):
             for said in (words.StopSent, words.StopWithdrawn, words.StopFutile, words.RunMarked, words.EndRequested):
                 yield Wire(stop, said, session)
-            yield Wire(stop, words.EndRequested, interrupt, env.ReplyUnwanted())
+            yield Wire(stop, stop_words.DropReply, interrupt, env.ReplyUnwanted())
             yield Wire(stop, stop_words.SendInterrupt, interrupt, env.InterruptSent())
             yield Wire(interrupt, answer, stop, stop_words.InterruptAnswered(answer.interrupted))
             yield Wire(interrupt, env.TellFailure, stop, stop_words.InterruptFailed())
@@ -157,7 +159,6 @@ class World:
         yield Wire(session, words.HoldWake, service, env.Offered())
         yield Wire(service, env.StartContinuation, session, words.ContinuationStarted())
         yield Wire(session, words.RejectPermission, server, env.PermissionRejected())
-        yield Wire(session, words.ReadAgain, stream)
         yield Wire(session, unwanted, server, env.CancelAsked(unwanted.prompt))
 
     def copies(self) -> Iterator[Copy]:
@@ -166,7 +167,7 @@ class World:
         want = symbol(env.WantTurn)
         yield Copy(server, publish, truth, truth_words.Delivered(publish.item, publish.execution), where=publish.what == What.DELIVERED)
         yield Copy(stream, arrived, truth, truth_words.StartHandled(arrived.execution), where=arrived.what == What.STARTED)
-        yield Copy(stream, arrived, truth, truth_words.EndHandled(),
+        yield Copy(stream, arrived, truth, truth_words.EndHandled(arrived.execution),
                    where=one_of(arrived.what, What.SUCCEEDED, What.INTERRUPTED, What.FAILED))  # fmt: skip
         yield Copy(self.session, words.HoldWake, truth, truth_words.WakeHeld())
         yield Copy(self.session, words.TakeWake, truth, truth_words.WakeTaken())
@@ -203,21 +204,30 @@ class World:
     def _adapter(self) -> Iterator[Spontaneous]:
         now = self.session.now
         asking = start.now.phase == start_words.ASKING
-        yield Spontaneous(start, start_words.ActiveRead(active), when=asking & not_(settling))
-        yield Spontaneous(start, start_words.ActiveRead(active), when=asking & settling, switch=N12)
-        yield Spontaneous(start, start_words.AnswerHandled(), when=one_of(start.now.phase, start_words.TOLD_IDLE, start_words.TOLD_ACTIVE))
+        doubt = self.design.in_doubt
+        told = [(start_words.ActiveRead(active), asking)]
+        if doubt is not None:
+            alive, over = active & past_is(doubt, Past.UNDER_WAY), past_is(doubt, Past.SUCCEEDED, Past.INTERRUPTED)
+            told = [(start_words.ActiveRead(True), asking & alive), (start_words.ActiveRead(False, True), asking & over),
+                    (start_words.ActiveRead(False), asking & not_(alive) & not_(over))]  # fmt: skip
+        for answer, when in told:
+            yield Spontaneous(start, answer, when=when & not_(settling))
+            yield Spontaneous(start, answer, when=when & settling, switch=N12)
+        answers = one_of(start.now.phase, start_words.TOLD_IDLE, start_words.TOLD_OVER, start_words.TOLD_ACTIVE)
+        yield Spontaneous(start, start_words.AnswerHandled(), when=answers)
         yield Spontaneous(start, start_words.Prepared(stream.now.phase == UP), when=start.now.phase == start_words.PREPARING)
-        wanted = (now.phase == Turn.USER) & (now.prompt == start.now.prompt) & not_(now.stopped)
+        mine = now.prompt if self.design.item is None else self.design.item
+        wanted = (now.phase == Turn.USER) & (mine == start.now.prompt) & not_(now.stopped)
         yield Spontaneous(start, start_words.SendDue(wanted), when=start.now.phase == start_words.INSTALLED)
         drops = Budget("drops", self.drops)
         yield Spontaneous(stream, stream_words.Dropped(), when=one_of(stream.now.phase, UP, SUBSCRIBED), switch=N6, budget=drops)
         yield Spontaneous(stream, stream_words.Subscribed(), when=stream.now.phase == LOST)
         yield Spontaneous(stream, stream_words.AttemptsSpent(), when=stream.now.phase == LOST, switch=DEATH)
-        turn = past_of(now.prompt if self.design.item is None else self.design.item)
-        wake = Past.ABSENT if self.design.wake_item is None else past_of(self.design.wake_item)
-        taken = stream_words.SnapshotTaken(active, turn, wake)
-        yield Spontaneous(stream, taken, when=(stream.now.phase == SUBSCRIBED) & not_(settling))
-        yield Spontaneous(stream, taken, when=(stream.now.phase == SUBSCRIBED) & settling, switch=N12)
+        known: Any = stream.now.restarted if self.design.knows_restarts else False
+        for past in Past:
+            read, when = stream_words.SnapshotTaken(active, past, known), (stream.now.phase == SUBSCRIBED) & past_is(mine, past)
+            yield Spontaneous(stream, read, when=when & not_(settling))
+            yield Spontaneous(stream, read, when=when & settling, switch=N12)
 
     def _server(self) -> Iterator[Spontaneous]:
         now = server.now
@@ -283,7 +293,8 @@ class World:
         interrupts = [one_of(i.now.phase, env.NOT_SENT, env.HANDLED) for i in INTERRUPTS]
         stops = [s.now.phase != stop_words.WAITING for s in (stop_1, stop_2)]
         calm = (server.now.phase == ServerPhase.IDLE) & (pending("buffer") == 0) & one_of(stream.now.phase, UP, DEAD)
-        for one in (*requests, *interrupts, *stops):
+        timers = [not_(self.session.running(rule.timer)) for rule in self.session.machine.timers]
+        for one in (*requests, *interrupts, *stops, *timers):
             calm = calm & one
         due = (service.now.offers > 0) & (stream.now.phase == UP) & (self.session.now.phase == Turn.NONE)
         return named("everything is quiet", calm & (start.now.phase == start_words.IDLE) & not_(due))

@@ -14,13 +14,15 @@ from turnproof.machines.session_stop import StopRequested
 from turnproof.machines.session_stream import DEAD, Arrived, What
 from turnproof.machines.session_words import (
     Cause,
+    ContinuationStarted,
+    End,
     EndRequested,
     ExecutionEnded,
     ExecutionStarted,
     Outcome,
-    RejectPermission,
+    ReadAgain,
     ReportTurn,
-    SkipEnd,
+    ShowPermission,
     StreamDied,
     Turn,
 )
@@ -28,7 +30,7 @@ from turnproof.specs import session_parts as parts
 from turnproof.specs.language import Always, Property, Sometimes, Step
 from turnproof.specs.session_environment import ITEMS, A, B, Place, RequestPhase
 from turnproof.specs.session_parts import World, server, service, start, stop_1, stop_2, stream, truth
-from turnproof.specs.session_truth import ASTRAY, TWICE
+from turnproof.specs.session_truth import ASTRAY, TWICE, EndHandled
 
 ONE_TERMINAL = "S1: every turn has at most one terminal, and only while it is installed"
 OWN_END = "S2: the end of an execution ends a user turn only if it served the turn's prompt"
@@ -50,7 +52,6 @@ STARTS_REST = "L4: when everything is quiet no turn waits for a start"
 DEAD_RESTS = "L7: once the stream is dead no turn is active and no wake is held"
 UNSENT_FORGOTTEN = "no turn is left active whose prompt was never sent"
 
-ENDINGS = (What.SUCCEEDED, What.INTERRUPTED, What.FAILED)
 WRONG = "the user reads an answer that is not the answer to their prompt"
 TOGETHER = "two prompts run together, and one of them answers unseen"
 STUCK = "the user looks at a turn that nothing will end"
@@ -58,7 +59,7 @@ STUCK = "the user looks at a turn that nothing will end"
 
 def _end_of(execution: str) -> bool:
     """The step handles an end of this execution."""
-    return any_of(*(stream.on(Arrived, what=what, execution=execution) for what in ENDINGS))
+    return truth.on(EndHandled, execution=execution)
 
 
 def _ends_wrong(reports: bool, served: str) -> bool:
@@ -67,23 +68,24 @@ def _ends_wrong(reports: bool, served: str) -> bool:
     return reports & any_of(_end_of(NOBODY), *wrong)
 
 
-def _ends_right(skips: bool, served: str) -> bool:
-    """The step handles an end of ``served`` and skips it."""
-    return skips & any_of(*(_end_of(e) & (served == e) for e in ITEMS))
+def _goes_on(after: Turn, turn: Turn, served: str, reads: bool) -> bool:
+    """The step handles the end of ``served``, and the turn stays installed although the history is not asked."""
+    return (after == turn) & not_(reads) & any_of(*(_end_of(e) & (served == e) for e in ITEMS))
 
 
 def safety(world: World) -> tuple[Property, ...]:
     """S1 to S9 of this system."""
     session = world.session
-    now, after, design = session.now, session.next, world.design
-    exempt = now.stopped & any_of(*(stream.on(Arrived, what=What.INTERRUPTED, execution=e) for e in (NOBODY, *ITEMS)))
+    now, after = session.now, session.next
+    prompt = now.prompt if world.design.item is None else world.design.item
+    exempt = now.stopped & session.on(ExecutionEnded, how=End.INTERRUPTED)
     by_end = {p: session.emits(ReportTurn, prompt=p, cause=Cause.EXECUTION) for p in (A, B, NOBODY)}
-    skips = session.emits(SkipEnd)
+    reads = session.emits(ReadAgain) if ReadAgain in session.machine.effects else session.emits(ReportTurn)
     ended = {A: one_of(server.now.a, Place.WAITING, Place.RUNNING)}
     completed = {p: session.emits(ReportTurn, outcome=Outcome.COMPLETED, prompt=p) for p in (A, B)}
     by_history = {p: session.emits(ReportTurn, outcome=Outcome.COMPLETED, prompt=p, cause=Cause.HISTORY) for p in (A, B)}
     unsent = {A: parts.request_a.now.phase == RequestPhase.UNSENT, B: parts.request_b.now.phase == RequestPhase.UNSENT}
-    rejects = session.emits(RejectPermission)
+    shows = session.emits(ShowPermission)
     asks = {e: stream.on(Arrived, what=What.ASKED, execution=e) for e in ITEMS}
     own = {A: truth.now.a, B: truth.now.b}
     by_stop = session.emits(ReportTurn, cause=Cause.STOP)
@@ -102,15 +104,15 @@ def safety(world: World) -> tuple[Property, ...]:
         Step(ASKED, implies(start.emits(SendPrompt, prompt=B) & ended[A], start.now.asked), requirements="R-SES-5", harm=TOGETHER),
         Step(FAILED_ASKED, implies(start.emits(SendPrompt, prompt=B) & ended[A] & truth.now.failed, start.now.asked),
              requirements=("R-SES-5", "R-SES-23", "R-SES-24"), harm=TOGETHER),
-        Step(SKIPPED_USER, not_(any_of(*(_ends_right(skips & (now.phase == Turn.USER) & (now.prompt == p), own[p]) for p in (A, B)))),
+        Step(SKIPPED_USER, not_(any_of(*((now.phase == Turn.USER) & (prompt == p) & _goes_on(after.phase, Turn.USER, own[p], reads)
+                                         for p in (A, B)))),
              requirements="R-SES-6", harm=STUCK),
-        Step(SKIPPED_WAKE, not_(_ends_right(skips & (now.phase == Turn.CONTINUATION), truth.now.taken)
-                                | (skips & (now.phase == Turn.NONE) & (after.phase == Turn.CONTINUATION))),
+        Step(SKIPPED_WAKE, not_((now.phase == Turn.CONTINUATION) & _goes_on(after.phase, Turn.CONTINUATION, truth.now.taken, reads))
+             & implies(session.on(ContinuationStarted) & (now.ended > 0), after.phase != Turn.CONTINUATION),
              requirements=("R-SES-6", "R-SES-14", "R-SES-21"), harm=STUCK),
         Always(ONE_TURN, truth.now.phase != ASTRAY, requirements="R-SES-7", harm="a background reply is shown twice"),
-        Step(OWN_ASK, not_(any_of(*(rejects & asks[e] & (now.phase == Turn.USER)
-                                    & (((now.prompt == A) & (truth.now.a == e)) | ((now.prompt == B) & (truth.now.b == e))) for e in ITEMS))),
-             requirements="R-SES-8", harm="the user is never asked, and their own turn is killed"),
+        Step(OWN_ASK, all_of(*(implies(asks[e] & (now.phase == Turn.USER) & (prompt == p) & (own[p] == e), shows) for e in ITEMS
+                               for p in (A, B))), requirements="R-SES-8", harm="the user is never asked, and their own turn is killed"),
         Step(BUSY, implies(session.on(ExecutionStarted), after.busy) & implies(session.on(ExecutionEnded), not_(after.busy)),
              requirements="R-SES-9"),
         Step(DEAD_RESTS, implies(session.on(StreamDied), (after.phase == Turn.NONE)), requirements="R-SES-16", harm=STUCK),

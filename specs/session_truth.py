@@ -66,7 +66,9 @@ class StartHandled:
 
 @frozen
 class EndHandled:
-    """The adapter handles an end."""
+    """The adapter handles the end of an execution; of nobody if it never started."""
+
+    execution: Annotated[str, Token]
 
 
 @frozen
