@@ -11,6 +11,8 @@ import pytest
 from broken_shells import BROKEN, AnyRunner
 from shell_toys import FORGETFUL, MACHINE, SPEC, UNTIMED, Started
 
+from turnproof.checkers.engines import STEPS as STEPS_MAX
+from turnproof.checkers.engines import STEPS_A_ROW
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.checkers.stateful import PROPERTIES, SHELL, check, engine, play
 from turnproof.checkers.stateful.actions import (
@@ -21,18 +23,22 @@ from turnproof.checkers.stateful.actions import (
     Crowd,
     Doing,
     Fault,
+    Jump,
     LateHandlersEnd,
     Send,
     classes,
     script_source,
 )
 from turnproof.checkers.stateful.engine import Sampling, rules
+from turnproof.checkers.stateful.guide import taken_event
 from turnproof.checkers.stateful.model import Complaint
 from turnproof.checkers.stateful.rig import Broken
 from turnproof.checkers.stateful.shrink import smallest
 from turnproof.checkers.verdict import Outcome
-from turnproof.machines.kernel import not_
+from turnproof.machines.kernel import Taken, not_
+from turnproof.machines.turn_loop import MACHINE as LOOP
 from turnproof.shell import Runner
+from turnproof.specs.catalog import specifications
 from turnproof.specs.language import Variant, on
 from turnproof.specs.reply_operation import SPEC as REPLY
 
@@ -63,6 +69,25 @@ def test_a_seed_chooses_the_runs() -> None:
     first, again, other = (check(SPEC, steps=100, seed=seed, actions=20)[0].how for seed in (7, 7, 8))
     assert first == again
     assert first.replace("seed 7", "") != other.replace("seed 8", "")
+
+
+def test_the_sampled_steps_of_a_whole_verification_are_twenty_thousand_and_more_in_proportion() -> None:
+    rows = {name: len(spec.machine.rows) for name, spec in specifications().items()}
+    steps = {name: min(STEPS_MAX, STEPS_A_ROW * count) for name, count in rows.items()}
+    assert sum(steps.values()) >= 20_000
+    assert all(steps[name] >= 100 * rows[name] for name in rows), "a table of many rows is sampled longer"
+
+
+def test_an_event_that_is_taken_is_found_where_blind_chance_finds_none() -> None:
+    state, found = LOOP.initial, set[str]()
+    for seed in range(300):
+        event: Any = taken_event(LOOP, state, seed)
+        if event is not None:
+            answer = LOOP.step(state, event)
+            assert isinstance(answer, Taken)
+            state = answer.state
+            found.add(answer.row.name)
+    assert len(found) > 25
 
 
 def test_there_is_one_rule_for_each_event() -> None:
@@ -156,7 +181,7 @@ def test_an_assumption_is_kept() -> None:
     assert " 7 of 16 rows" in shell.how
     # ... and what then never happened is no evidence.
     assert shell.outcome is properties.outcome is Outcome.UNDETERMINED
-    assert shell.detail == "the runs show too little: no handler of an effect was faulty; no timer ran out"
+    assert shell.detail == "the runs show too little: no handler of an effect was faulty; no timer ran out; no timer ran out late"
 
 
 # ── the reply operation ──
@@ -189,8 +214,9 @@ SCRIPT: tuple[Action, ...] = (
     Crowd((Started("a"), Started("b"))),
     Advance(-1, to_next=True),
     Advance(5_000),
+    Jump(7_000, (Doing(Fault.BLOCKS, ms=40),)),
     LateHandlersEnd(2),
-    Close((Started("c"),), 3, (Doing(Fault.RAISES),)),
+    Close((Started("c"),), 3, (Doing(Fault.RAISES),), leaves=2),
 )
 
 

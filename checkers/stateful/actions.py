@@ -8,6 +8,9 @@ from typing import Any, cast
 
 import attrs
 
+START_MS = 1_000_000
+"""What the clock shows first: not 0, so that a time since the start is not mistaken for a time on the clock."""
+
 
 class Fault(Enum):
     """What a handler does when it is asked to perform an effect."""
@@ -31,9 +34,11 @@ class Fault(Enum):
     SENDS_LATE = "sends late"
     HANGS = "hangs"
     """Ends when the shell is closed, not before."""
+    BLOCKS = "blocks"
+    """Is a plain function during which the clock moves by ``ms``, and nobody else gets to run."""
 
 
-PLAIN = frozenset({Fault.NOTHING, Fault.RAISES, Fault.POSTS})
+PLAIN = frozenset({Fault.NOTHING, Fault.RAISES, Fault.POSTS, Fault.BLOCKS})
 """Handlers that are plain functions."""
 SENDING = frozenset({Fault.POSTS, Fault.SENDS, Fault.SENDS_LATE})
 """Handlers that send an event."""
@@ -43,10 +48,11 @@ WAITING = frozenset({Fault.LATE, Fault.FAILS_LATE, Fault.SENDS_LATE})
 
 @attrs.frozen
 class Doing:
-    """What one handler does: its fault, and the event it sends if it sends one."""
+    """What one handler does: its fault, the event it sends if it sends one, the milliseconds it blocks if it blocks."""
 
     fault: Fault
     event: object = None
+    ms: int = 0
 
 
 class Caller(Enum):
@@ -78,6 +84,15 @@ class Send:
 
 
 @attrs.frozen
+class SendTaken:
+    """One caller sends an event that is taken there; ``seed`` says which. In a script it stands as the :class:`Send` it was."""
+
+    seed: int
+    caller: Caller = Caller.AWAITS
+    plan: Plan = ()
+
+
+@attrs.frozen
 class Crowd:
     """Several callers send an event each in the same turn of the loop."""
 
@@ -95,6 +110,14 @@ class Advance:
 
 
 @attrs.frozen
+class Jump:
+    """The clock leaps ``ms`` on, as when the process was suspended: what was due meanwhile comes late, and all at once."""
+
+    ms: int
+    plan: Plan = ()
+
+
+@attrs.frozen
 class LateHandlersEnd:
     """The ``count`` handlers that have waited longest go on."""
 
@@ -104,14 +127,18 @@ class LateHandlersEnd:
 
 @attrs.frozen
 class Close:
-    """Several callers send; so many turns later the shell is closed in the middle of it, and a new instance begins."""
+    """Several callers send; so many turns later the shell is closed in the middle of it, and a new instance begins.
+
+    ``leaves``: turns after which whoever closes is cancelled; negative: stays. The shell is closed all the same.
+    """
 
     events: tuple[object, ...] = ()
     turns: int = 0
     plan: Plan = ()
+    leaves: int = -1
 
 
-Action = Send | Crowd | Advance | LateHandlersEnd | Close
+Action = Send | SendTaken | Crowd | Advance | Jump | LateHandlersEnd | Close
 
 
 def source(value: object) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from turnproof.checkers.stateful.actions import (
     PLAIN,
     SENDING,
+    START_MS,
     Action,
     Advance,
     Caller,
@@ -20,11 +21,12 @@ from turnproof.checkers.stateful.actions import (
     Crowd,
     Doing,
     Fault,
+    Jump,
     LateHandlersEnd,
     Plan,
     Send,
+    SendTaken,
 )
-from turnproof.checkers.stateful.rig import START_MS
 from turnproof.machines.kernel import NOBODY, Field, Kind, fields_of, token_names
 from turnproof.specs.language import AnyMachine
 
@@ -72,7 +74,10 @@ class Chance:
     def plan(self, rng: random.Random, classes: Sequence[type]) -> Plan:
         """What the handlers of one action do: in every third action, nothing special."""
         faults = rng.choices(list(Fault), k=rng.randint(1, PLAN_MAX)) if rng.random() < 0.67 else ()
-        return tuple(Doing(fault, self.event(rng, classes) if fault in SENDING else None) for fault in faults)
+        return tuple(
+            Doing(fault, self.event(rng, classes) if fault in SENDING else None, rng.choice(self.times) if fault is Fault.BLOCKS else 0)
+            for fault in faults
+        )
 
     def burst(self, seed: int, length: int) -> tuple[Action, ...]:
         """``length`` actions. As in swarm testing, each burst does without some of the events, so that some get past what ends others."""
@@ -82,17 +87,22 @@ class Chance:
 
     def _action(self, rng: random.Random, classes: Sequence[type]) -> Action:
         kind, plan = rng.random(), self.plan(rng, classes)
-        if kind < 0.54:
+        if kind < 0.27:
             return Send(self.event(rng, classes), rng.choice(list(Caller)), plan)
+        if kind < 0.54:
+            return SendTaken(rng.randrange(2**32), rng.choice(list(Caller)), plan)
         if kind < 0.64:
             return Crowd(tuple(self.event(rng, classes) for _ in range(rng.randint(2, CROWD_MAX))), plan)
         if kind < 0.84:
             return Advance(rng.choice((-1, 0, 0, 1)), True, plan)
-        if kind < 0.90:
+        if kind < 0.88:
             return Advance(rng.choice(self.times), False, plan)
-        if kind < 0.97:
+        if kind < 0.90:
+            return Jump(rng.choice(self.times), plan)
+        if kind < 0.95:
             return LateHandlersEnd(rng.randint(1, 3), plan)
-        return Close(tuple(self.event(rng, classes) for _ in range(rng.randint(0, 3))), rng.randint(0, TURNS_MAX), plan)
+        events = tuple(self.event(rng, classes) for _ in range(rng.randint(0, CROWD_MAX)))
+        return Close(events, rng.randint(0, TURNS_MAX), plan, rng.choice((-1, rng.randint(0, TURNS_MAX))))
 
 
 def times(machine: AnyMachine) -> list[int]:

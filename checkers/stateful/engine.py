@@ -25,8 +25,10 @@ from turnproof.checkers.stateful.actions import (
     Close,
     Crowd,
     Fault,
+    Jump,
     LateHandlersEnd,
     Send,
+    SendTaken,
     classes,
     script_source,
 )
@@ -93,12 +95,20 @@ def rules(machine: AnyMachine) -> dict[str, Any]:
         snake(cls.__name__): st.builds(_send, event, one_of(chance.manners)) for cls, event in events.items()
     }
     made |= {
+        "taken": st.builds(lambda seed, manner: (SendTaken(seed, *manner),), st.integers(0, 2**32 - 1), one_of(chance.manners)),
         "crowd": alone(st.builds(Crowd, crowd, plan)),
         "clock_moves": alone(st.builds(Advance, one_of(chance.times), st.just(False), plan)),
         "clock_moves_to_a_timer": alone(st.builds(Advance, one_of([0, -1, 1]), st.just(True), plan)),
+        "clock_jumps": alone(st.builds(Jump, one_of(chance.times), plan)),
         "late_handlers_end": alone(st.builds(LateHandlersEnd, st.integers(1, 3), plan)),
         "shell_closes": alone(
-            st.builds(Close, st.lists(st.one_of(*events.values()), max_size=3).map(tuple), st.integers(0, TURNS_MAX), plan)
+            st.builds(
+                Close,
+                st.lists(st.one_of(*events.values()), max_size=3).map(tuple),
+                st.integers(0, TURNS_MAX),
+                plan,
+                st.integers(-1, TURNS_MAX),
+            )
         ),
     }
     for n in range(BURST_RULES):
@@ -204,6 +214,8 @@ class Sampling:
             yield "no handler of an effect was faulty"
         if machine.timers and not tally.expiries:
             yield "no timer ran out"
+        if machine.timers and not tally.late:
+            yield "no timer ran out late"
         if not tally.closes:
             yield "no shell was closed"
 
@@ -237,7 +249,7 @@ class Sampling:
         rows = f"{len(t.rows)} of {len(self.spec.machine.rows)} rows"
         return (
             f"sampled ({t.steps:,} steps, {t.runs:,} runs, seed {self.seed}; {rows}, {faults:,} faulty handlers, "
-            f"{left:,} callers cancelled, {t.expiries:,} expiries, {t.closes:,} closes)"
+            f"{left:,} callers cancelled, {t.expiries:,} expiries, {t.jumps:,} jumps of the clock, {t.closes:,} closes)"
         )
 
     def verdict(self, check: str, outcome: Outcome, detail: str = "", story: Story | None = None, prop: Property | None = None) -> Verdict:

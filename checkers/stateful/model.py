@@ -125,7 +125,7 @@ class Model:
             self.held.pop(timer, None)
         elif isinstance(effect, PauseTimer):
             if timer in self.armed:
-                self.held[timer] = self.armed.pop(timer) - now_ms
+                self.held[timer] = max(0, self.armed.pop(timer) - now_ms)  # 0: it is due, and only the loop was too busy
         elif timer in self.held:
             self.armed[timer] = now_ms + self.held.pop(timer)
 

@@ -8,16 +8,15 @@ loop itself has them scheduled, not as the shell says; tasks, as asyncio counts 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from enum import Enum
 from typing import Any
 
-import attrs
-
 from turnproof.checkers.stateful.actions import (
     PATIENCE,
     PLAIN,
+    START_MS,
     WAITING,
     Action,
     Advance,
@@ -26,11 +25,15 @@ from turnproof.checkers.stateful.actions import (
     Crowd,
     Doing,
     Fault,
+    Jump,
     LateHandlersEnd,
     Plan,
     Send,
+    SendTaken,
 )
+from turnproof.checkers.stateful.guide import taken_event
 from turnproof.checkers.stateful.model import AnyAnswer, Complaint, Judge, Model, apart, differing, dues, running, same
+from turnproof.checkers.stateful.tally import Broken, Planted, Tally, Ticket
 from turnproof.checkers.written import show_event
 from turnproof.machines.kernel import TIMER_EFFECTS
 from turnproof.shell import Failure, Runner, RunnerClosed, TraceStep, VirtualClock
@@ -39,48 +42,12 @@ from turnproof.specs.language import Spec
 AnyRunner = Runner[Any, Any, Any]
 MakeRunner = Callable[..., AnyRunner]
 
-START_MS = 1_000_000
-"""What the clock shows first: not 0, so that a time since the start is not mistaken for a time on the clock."""
 TURNS_MAX, JUMPS_MAX = 2_000, 10_000
 """Bounds of the clock: a shell that turns in place is found out soon."""
 AFTERLIFE = 6
 """Events a released instance still gets before a new one begins."""
 LIFE = 400
 """Events after which a new instance begins in any case, so that a story stays readable."""
-
-
-class Planted(Exception):
-    """What a handler raises on purpose."""
-
-
-class Broken(AssertionError):
-    """A sampled run went wrong."""
-
-    def __init__(self, complaint: Complaint, script: Sequence[Action], history: Sequence[object]) -> None:
-        super().__init__(complaint.sentence)
-        self.complaint, self.script, self.history = complaint, tuple(script), tuple(history)
-
-
-@attrs.define
-class Tally:
-    """What the runs have covered."""
-
-    steps: int = 0
-    runs: int = 0
-    instances: int = 0
-    expiries: int = 0
-    rows: set[str] = attrs.field(factory=set)
-    faults: Counter[Fault] = attrs.field(factory=Counter)
-    callers: Counter[Caller] = attrs.field(factory=Counter)
-    closes: int = 0
-
-
-@attrs.define(eq=False)
-class Ticket:
-    """An event that somebody hands to the shell; ``answer`` is the table's, once the step was traced."""
-
-    event: object
-    answer: AnyAnswer | None = None
 
 
 class Rig:
@@ -126,6 +93,8 @@ class Rig:
         self.running = 0
         """Coroutine handlers that have not ended."""
         self.gates: deque[asyncio.Future[None]] = deque()
+        self.jumped_ms = -1
+        """Where the clock last leapt to."""
         self.tally.instances += 1
         handlers = {effect: self._perform for effect in machine.effects if effect not in TIMER_EFFECTS}
         self.runner = self.make_runner(
@@ -139,32 +108,47 @@ class Rig:
         for action in actions:
             if self.complaint is not None:
                 return
-            self.script.append(action)
-            await self._play(action)
+            chosen = self._chosen(action) if isinstance(action, SendTaken) else action
+            if chosen is not None:
+                self.script.append(chosen)
+                await self._play(chosen)
+
+    def _chosen(self, action: SendTaken) -> Send | None:
+        event = taken_event(self.judge.spec.machine, self.model.state, action.seed)
+        return None if event is None else Send(event, action.caller, action.plan)
 
     async def _play(self, action: Action) -> None:
         self.plan.extend(action.plan)
         match action:
             case Send(event, caller):
                 await self._send(event, caller)
+            case SendTaken():
+                raise AssertionError("an event is chosen before it is played")
             case Crowd(events):
                 await self._together(self._callers(events))
             case Advance(ms, to_next):
                 start = min(self.model.armed.values(), default=self.clock.now_ms) - self.clock.now_ms if to_next else 0
                 await self.clock.advance(max(0, start + ms))
+            case Jump(ms):
+                self._jump(ms)
             case LateHandlersEnd(count):
                 for _ in range(min(count, len(self.gates))):
                     gate = self.gates.popleft()
                     if not gate.done():
                         gate.set_result(None)
-            case Close(events, turns):
-                await self._close(events, turns)
+            case Close(events, turns, leaves=leaves):
+                await self._close(events, turns, leaves)
                 return
         await self.clock.settle()
         self._compare()
         self.plan.clear()
         if self.complaint is None and (self.model.afterlife >= AFTERLIFE or len(self.model.history) >= LIFE):
-            await self._close((), 0)
+            await self._close((), 0, -1)
+
+    def _jump(self, ms: int) -> None:
+        self.tally.jumps += 1
+        self.clock.jump(ms)
+        self.jumped_ms = self.clock.now_ms
 
     # ── callers ──
 
@@ -253,7 +237,9 @@ class Rig:
         if timer is None or due is None:
             self._complain(f"{show_event(event)} was applied, which nobody sent at this point")
             return
-        if due != self.clock.now_ms:
+        if due < self.clock.now_ms == self.jumped_ms:
+            self.tally.late += 1
+        elif due != self.clock.now_ms:
             self._complain(f"timer {timer.name.lower()} fired at {self.clock.now_ms - due:+,} ms from when it is due")
         self.tally.expiries += 1
         del self.model.armed[timer]
@@ -282,6 +268,8 @@ class Rig:
             raise self._owe()
         if doing.fault is Fault.POSTS:
             self._post(doing.event)
+        elif doing.fault is Fault.BLOCKS:
+            self._jump(doing.ms)
         return None
 
     async def _perform_awaiting(self, effect: object, doing: Doing) -> None:
@@ -362,10 +350,15 @@ class Rig:
 
     # ── closing ──
 
-    async def _close(self, events: Sequence[object], turns: int) -> None:
+    async def _close(self, events: Sequence[object], turns: int, leaves: int) -> None:
         callers = self._callers(events)
         await self._turns(turns)
         closing = asyncio.create_task(self.runner.aclose())
+        if leaves > 0:  # before its first step it would be somebody who never closed anything
+            await self._turns(leaves)
+            closing.cancel()
+            await self._together([closing], "aclose()")
+            closing = asyncio.create_task(self.runner.aclose())
         await self._together([closing], "aclose()")
         await self._together(callers)
         # Who ends by a cancellation while everybody is cancelled need not be reported.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from turnproof.checkers.stateful.actions import Action, Advance, Caller, Close, Crowd, Doing, Fault, LateHandlersEnd, Send
+from turnproof.checkers.stateful.actions import Action, Advance, Caller, Close, Crowd, Doing, Fault, Jump, LateHandlersEnd, Send
 
 Script = tuple[Action, ...]
 Fails = Callable[[Script], bool]
@@ -71,6 +71,10 @@ def simpler_actions(action: Action) -> Iterator[Action]:
             yield Send(action.events[0], plan=action.plan)
         for n in range(len(action.events)):
             yield attrs.evolve(action, events=action.events[:n] + action.events[n + 1 :])
+    if isinstance(action, Jump):
+        yield Advance(action.ms, plan=action.plan)
+    if isinstance(action, Close) and action.leaves > 0:
+        yield attrs.evolve(action, leaves=-1)
     if isinstance(action, Close) and action.turns:
         yield attrs.evolve(action, turns=action.turns - 1)
     if isinstance(action, LateHandlersEnd) and action.count > 1:

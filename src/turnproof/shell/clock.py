@@ -91,6 +91,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._blocked.append(future)
         return future
 
+    def _skip(self, seconds: float) -> None:
+        self._now = round((self._now + seconds) * 1_000_000) / 1_000_000
+
     def _queue(self) -> list[asyncio.TimerHandle]:
         return cast("list[asyncio.TimerHandle]", self.__dict__["_scheduled"])
 
@@ -171,6 +174,12 @@ class VirtualClock:
             raise ValueError(f"advance({ms}): time does not run backwards")
         await asyncio.sleep(ms / 1000)
         await self.settle()
+
+    def jump(self, ms: float) -> None:
+        """Let ``ms`` milliseconds (0 or more) be over at once: the process slept, or somebody blocked the loop. What is due comes late."""
+        if ms < 0:
+            raise ValueError(f"jump({ms}): time does not run backwards")
+        self.loop._skip(ms / 1000)
 
     def scheduled_ms(self) -> list[int]:
         """When each callback is due that was not cancelled, in milliseconds on this clock, the earliest first."""
