@@ -223,6 +223,9 @@ def _invariant_problems(certificate: Certificate) -> Iterator[str]:
             yield f"$.claims[{number}].k: expected 1 to {compose.LARGEST_K}, found {claim.k}"
     if not certificate.claims:
         yield "$.claims: there is none; such a certificate shows nothing"
+    for name in certificate.table.claimed:
+        if not any(claim.name == name and claim.kind == "step" for claim in certificate.claims):
+            yield f"$.claims: {name!r} is missing; without it a step that is not allowed shows anything"
     yield from (
         f"$.unproved: {name!r} is also among the claims" for name in certificate.unproved if any(c.name == name for c in certificate.claims)
     )

@@ -108,6 +108,10 @@ class Table(Piece, frozen=True):
     rows: tuple[RowPiece, ...]
     assumption: str = "true"
     """Environment assumption over the state and the event."""
+    claimed: tuple[str, ...] = ()
+    """Claims that must be among those shown, or nothing is: of a system, that no step is a fault."""
+    bounds: tuple[str, ...] = ()
+    """What is bounded in production too and stays so in the proof: of a system, its channels and budgets."""
 
 
 class Certificate(Piece, frozen=True):
