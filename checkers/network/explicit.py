@@ -13,6 +13,7 @@ import attrs
 from turnproof.checkers.network.plain import PlainWalk
 from turnproof.checkers.network.play import keeps
 from turnproof.checkers.network.questions import ANTECEDENT, BROKEN, REACHED, antecedents, questions
+from turnproof.checkers.network.routes import routes
 from turnproof.checkers.network.run import Fault, Occurrence, Runner
 from turnproof.checkers.network.sequence import sequence
 from turnproof.checkers.network.story import code, tell
@@ -147,10 +148,18 @@ def check(spec: SystemSpec, graph: NetworkGraph, *, progress: Progress | None = 
     for number, prop in enumerate(graph.properties):
         said.say("properties judged", number, len(graph.properties))
         verdicts.append(judge_property(graph, prop))
+    verdicts = _with_routes(graph, verdicts, said)
     # What is never used without some power of the environment is used with it; that is asked of the whole system alone.
     kinds = () if graph.off else unused(graph.system, graph.triggers, graph.walk)
     verdicts += [_used(graph, what, missing) for what, missing in kinds]
     return [*verdicts, _requirements(spec)]
+
+
+def _with_routes(graph: NetworkGraph, verdicts: list[Verdict], progress: Progress) -> list[Verdict]:
+    broken = {prop.name: prop for prop in graph.properties if (BROKEN, prop.name, 0) in graph.walk.hits}
+    found = routes(graph, list(broken.values()), progress)
+    told = {name: tuple(_told(graph, broken[name], trace, 0).story for trace in traces) for name, traces in found.items()}
+    return [attrs.evolve(verdict, others=told.get(verdict.check, ())) for verdict in verdicts]
 
 
 def _verdict(graph: NetworkGraph, name: str, outcome: Outcome, detail: str = "", story: Story | None = None) -> Verdict:
