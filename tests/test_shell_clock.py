@@ -7,10 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 
 import pytest
 
-from turnproof.shell import ClockStalled, VirtualClock, run_virtual, virtual_time
+from turnproof.shell import ClockStalled, RealClock, VirtualClock, run_virtual, virtual_time
 
 pytest_plugins = ["turnproof.shell.fixtures"]
 
@@ -199,3 +200,70 @@ def test_the_shell_needs_attrs_and_the_standard_library_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['attr', 'attrs', 'turnproof'] False"
+
+
+def test_a_jump_makes_late_what_was_due_meanwhile(virtual_clock: VirtualClock) -> None:
+    async def main() -> None:
+        fired: list[tuple[str, int]] = []
+        loop = asyncio.get_running_loop()
+
+        def fire(name: str) -> None:
+            fired.append((name, virtual_clock.now_ms))
+
+        for name, ms in (("b", 20), ("a", 10), ("c", 31)):
+            loop.call_later(ms / 1000, fire, name)
+        virtual_clock.jump(30)
+        assert fired == []
+        await virtual_clock.settle()
+        assert fired == [("a", 30), ("b", 30)]
+        await virtual_clock.advance(1)
+        assert fired[-1] == ("c", 31)
+        with pytest.raises(ValueError, match="time does not run backwards"):
+            virtual_clock.jump(-1)
+
+    virtual_clock.run(main())
+
+
+# ── the real one, and pytest ──
+
+
+def test_a_real_clock_takes_a_thousandth_of_the_time() -> None:
+    clock = RealClock()
+    try:
+        started = time.monotonic()
+        clock.run(clock.advance(60_000))
+        assert time.monotonic() - started >= 0.06
+        assert clock.now_ms >= 60_000
+        with pytest.raises(ValueError, match="time does not run backwards"):
+            clock.run(clock.advance(-1))
+    finally:
+        clock.close()
+    with pytest.raises(ValueError, match="scale=0: expected more than 0"):
+        RealClock(0)
+
+
+USER = """
+import asyncio
+
+def test_waiting(virtual_clock):
+    async def main():
+        await asyncio.sleep(3600)
+    virtual_clock.run(main())
+    assert virtual_clock.now_ms == 3_600_000
+
+def test_both(any_clock):
+    any_clock.run(any_clock.advance(1_000))
+    assert any_clock.now_ms >= 1_000
+"""
+
+
+@pytest.mark.parametrize("conftest", ["", 'pytest_plugins = ["turnproof.shell.fixtures"]\n'], ids=["found", "named"])
+def test_pytest_finds_the_fixtures_by_itself_and_naming_them_is_no_mistake(tmp_path: Path, conftest: str) -> None:
+    (tmp_path / "conftest.py").write_text(conftest)
+    (tmp_path / "test_mine.py").write_text(USER)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-W", "error", "--rootdir", str(tmp_path), str(tmp_path)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "3 passed" in done.stdout

@@ -2,8 +2,9 @@
 
 ``Runner`` is one instance of one machine; ``turnproof.shell.reply_operation`` has the typed way to one reply. Whole lifecycles, wired of
 many machines: ``ReplyRegistry`` holds the replies of a gateway, ``AttemptRunner`` runs the turns of one session in it, ``TurnLoop`` is the
-loop of a coding agent. ``virtual_time`` and ``run_virtual`` make tests take no time; ``turnproof.shell.fixtures`` has the pytest
-fixture. Needs attrs and the standard library, nothing else, and loads no machine that you do not use.
+loop of a coding agent. ``virtual_time`` and ``run_virtual`` make tests take no time, ``RealClock`` plays them once for real; pytest
+finds the fixtures of ``turnproof.shell.fixtures``. Needs attrs and the standard library, nothing else, and loads no machine that you do
+not use.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from turnproof.shell.clock import ClockStalled, VirtualClock, VirtualLoop, run_virtual, virtual_time
 from turnproof.shell.common import Signal
 from turnproof.shell.handlers import Failure, Handler, HandlersError, Performed, log_failure
+from turnproof.shell.real_clock import Clock, RealClock
 from turnproof.shell.runner import Runner, RunnerClosed, TraceStep
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ __all__ = [
     "CallInputPart",
     "CallPart",
     "CallRecord",
+    "Clock",
     "ClockStalled",
     "ContinueNote",
     "Failure",
@@ -95,6 +98,7 @@ __all__ = [
     "Provider",
     "ProviderFailure",
     "QueuedTurnFirst",
+    "RealClock",
     "ReasoningPart",
     "RegistryClosed",
     "RegistryError",

@@ -20,10 +20,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context
+from enum import Enum
 from typing import Any, NoReturn, TypeVar, TypeVarTuple, cast
+
+from turnproof.machines.kernel import Machine
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -155,6 +158,10 @@ class VirtualClock:
     def now_ms(self) -> int:
         """Milliseconds on this clock, which are those of every shell on its loop."""
         return round(self.loop.time() * 1000)
+
+    def durations_ms(self, machine: Machine[Any, Any, Any]) -> Mapping[Enum, int]:
+        """The durations of the timers of ``machine``, as they are: a real clock scales them."""
+        return {rule.timer: rule.duration.milliseconds for rule in machine.timers}
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
         """Run ``main`` to its end. May be called again and again; time, timers and tasks go on where they were.
