@@ -17,10 +17,11 @@ from turnproof.checkers.verdict import exit_status
 from turnproof.machines import embedded_attempt, failover
 from turnproof.machines.attempt_terminal import During, Ending
 from turnproof.machines.embedded_attempt_events import CancelRequested
-from turnproof.machines.embedded_attempt_words import Stall, Timer
+from turnproof.machines.embedded_attempt_words import Stall, Timer, ToolOutcome
 from turnproof.machines.failover_words import Action, Failure, How, Reason
 from turnproof.machines.reply_operation_words import CancelReason, RecoveryRequested, Result
 from turnproof.machines.stuck_recovery_words import Outcome
+from turnproof.machines.tool_execution import ReportEnd
 from turnproof.shell import VirtualClock, run_virtual
 from turnproof.shell.attempt_runner import AttemptRunner
 from turnproof.shell.attempt_runner_attempt import Attempt
@@ -170,6 +171,7 @@ def test_a_stalled_side_effecting_tool_never_replays(how: str) -> None:
                 await clock.advance(60_000)
                 assert await turns.recover() is Outcome.ATTEMPT_ENDED
             result = await turn
+        assert clock.now_ms == (60_000 if how == "recovered" else 600_000)
         assert (world.effects, len(result.attempts), result.answer) == (1, 1, None)
         assert (result.action, result.reply) == (Action.CONTINUE_NORMAL, Result.RUN_STALLED)
         assert result.attempts[0].outcome.tool == "exec"
@@ -249,6 +251,7 @@ async def test_a_tool_that_was_never_started_is_no_side_effect(clock: VirtualClo
         result = await turns.run("hi")
     assert world.effects == 0
     assert result.attempts[0].outcome.stall is Stall.TOOL_EXECUTION_TIMEOUT
+    assert [end.outcome for end in log.effects("tool_execution", ReportEnd)] == [ToolOutcome.NEVER_STARTED]
     assert result.answer is None, "what timed out in a tool is not tried again, even if the tool never began"
 
 
@@ -262,7 +265,7 @@ async def test_a_declared_wait_is_left_alone_until_its_deadline(clock: VirtualCl
             await asyncio.sleep(1_500)
         return "approved"
 
-    async with runner(log, body) as turns:
+    async with runner(log, body, Plan(models=("first",), limited=True)) as turns:
         turn = asyncio.create_task(turns.run("may I?"))
         await clock.advance(600_000)
         assert await turns.recover() is Outcome.KEPT_WAITING

@@ -13,6 +13,7 @@ from turnproof.machines.reply_operation_words import (
     Phase,
 )
 from turnproof.machines.reply_slot import SlotPhase, TurnKind
+from turnproof.machines.session_id import IdReplaced
 from turnproof.shell import VirtualClock
 from turnproof.shell.common import Signal
 from turnproof.shell.reply_registry import ReplyRegistry
@@ -144,6 +145,7 @@ async def test_a_waiter_by_an_old_id_wakes_after_two_rotations(clock: VirtualClo
     late = asyncio.create_task(registry.wait_for_session_idle("s2"))
     await clock.settle()
     assert registry.by_session("s1") is registry.by_session("s3") is reply
+    assert log.of("session_id", IdReplaced) == [IdReplaced(reply.identity)] * 2
     reply.complete()
     assert await waits
     assert await late
@@ -218,8 +220,10 @@ async def test_a_turn_cancelled_between_its_offer_and_its_beginning_passes_the_o
     first.complete()
     with pytest.raises(QueuedTurnFirst):
         registry.begin("chat", "s1")
+    visible = asyncio.create_task(registry.begin_visible("chat", "s1", timeout_ms=1_000))
     turns[0].cancel()
     (await turns[1]).complete()
+    (await visible).complete()
     assert registry.slot_state("chat").phase is SlotPhase.FREE
 
 

@@ -227,6 +227,18 @@ async def test_a_shutdown_ends_every_reply_wakes_everybody_and_admits_nobody(clo
     assert registry.replies == ()
 
 
+@story
+async def test_a_shutdown_rejects_a_turn_that_waits_for_a_lane_nobody_leaves(clock: VirtualClock, log: Log) -> None:
+    registry = ReplyRegistry(**log.hooks)
+    reply = registry.begin("chat", "s1")
+    reply.start_attempt()
+    queued = asyncio.create_task(registry.begin_queued("chat", "s1"))
+    await clock.settle()
+    await registry.shutdown()
+    with pytest.raises(RegistryClosed):
+        await queued
+
+
 def test_a_duration_of_no_known_timer_is_named() -> None:
     async def main() -> None:
         with pytest.raises(ValueError, match=r"RETRY is no timer of reply_operation, reply_waiter; they have .*Timer.SETTLE"):
