@@ -73,6 +73,7 @@ async def test_a_silent_model_call_falls_back_to_the_next_model(clock: VirtualCl
     world = World()
     async with runner(log, body, deliver=lambda text: world.answers.append(text)) as turns:
         result = await turns.run("hi")
+        assert clock.scheduled_ms() == [], "nothing is watched between turns"
     assert (result.answer, world.answers, result.reply) == ("from second", ["from second"], Result.COMPLETED)
     assert clock.now_ms == 120_100
     first, second = result.attempts

@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
+import pytest
 from registry_toys import Log, story
 from shell_toys import until_cancelled
 
 from turnproof.machines.embedded_attempt_events import CallerAborted
 from turnproof.machines.failover_words import Failure, How
 from turnproof.machines.reply_operation_words import Result
+from turnproof.machines.stuck_recovery_words import Outcome
 from turnproof.shell import Attempt, AttemptRunner, Plan, ProviderFailure, ReplyRegistry, VirtualClock
 
 
@@ -84,3 +86,25 @@ async def test_an_attempt_that_is_over_no_longer_listens_to_the_signal_of_its_re
         turns.abort()
         assert (await turn).reply is Result.ABORTED_BY_USER
     assert len(log.of("embedded_attempt", CallerAborted)) == 1
+
+
+@pytest.mark.parametrize("settles", [True, False])
+def test_a_reply_without_an_attempt_is_expired_and_its_owner_waited_for(settles: bool) -> None:
+    @story
+    async def test(clock: VirtualClock, log: Log) -> None:
+        async def body(attempt: Attempt[str]) -> str:
+            return "ok"
+
+        registry = ReplyRegistry(**log.hooks)
+        async with AttemptRunner(registry, "chat", "s", body, Plan(models=("m",))) as turns:
+            reply = registry.begin("chat", "s")
+            recovery = asyncio.create_task(turns.recover())
+            await clock.advance(5_000)
+            assert (reply.state.result, recovery.done()) == (Result.RUN_STALLED, False)
+            if settles:
+                reply.complete()
+            assert await recovery is (Outcome.DRAINED if settles else Outcome.FORCED)
+            assert clock.now_ms == (5_000 if settles else 15_000)
+            assert (await turns.run("hi")).answer == "ok"
+
+    test()

@@ -190,11 +190,9 @@ class AttemptRunner(Generic[T]):
         """An identity that nobody had."""
         return self.registry.fresh(name)
 
-    def turn_over(self, number: int, reply: Reply | None) -> None:
+    def turn_over(self, number: int) -> None:
         """The owner of a turn is done: its task leaves the lane."""
         self._turns.pop(number, None)
-        if reply is not None:
-            self.recovery.owner_settled(reply.identity)
         self._lane.post(TaskEnded(number))
         if self._lane.state.phase is LanePhase.FREE:
             self.recovery.watch(False)

@@ -48,7 +48,7 @@ from turnproof.machines.stuck_recovery_words import (
     Stance,
 )
 from turnproof.shell.attempt_runner_words import LATE_MS, OVERDUE_MS
-from turnproof.shell.common import Hooks
+from turnproof.shell.common import Hooks, Tasks
 from turnproof.shell.reply_registry_reply import Reply
 
 LOG = logging.getLogger("turnproof.shell")
@@ -58,6 +58,7 @@ class Watched(Protocol):
     """The session, as far as its watch knows it."""
 
     hooks: Hooks
+    tasks: Tasks
     key: str
 
     def run_handle(self) -> str:
@@ -123,10 +124,6 @@ class Recovery:
         """That handle left the registry."""
         self.routine.post(RunEnded(run))
 
-    def owner_settled(self, reply: str) -> None:
-        """The owner of that reply is done."""
-        self.routine.post(OwnerSettled(reply))
-
     def refused(self, run: str) -> None:
         """That attempt refused its cancel."""
         self.routine.post(CancelRefused(run))
@@ -187,7 +184,9 @@ class Recovery:
     def recover_attempt(self, effect: RecoverAttempt) -> None:
         """The attempt of the reply, which lives on."""
         reply = self._captured(effect.reply)
-        if reply is None or not isinstance(reply.recover(), Taken):
+        if reply is not None and isinstance(reply.recover(), Taken):
+            self._watched.tasks.start(self._settles(reply), "wait for the owner")
+        else:
             self.refused(effect.run)
 
     def cancel_stuck_run(self, effect: CancelStuckRun) -> None:
@@ -198,6 +197,7 @@ class Recovery:
         """The whole reply."""
         reply = self._captured(effect.reply)
         if reply is not None:
+            self._watched.tasks.start(self._settles(reply), "wait for the owner")
             reply.expire(ExpiryReason.STUCK_RECOVERY)
 
     def force_clear_run(self, effect: ForceClearRun) -> None:
@@ -229,6 +229,11 @@ class Recovery:
         if not asked.done():
             asked.set_result(effect.outcome)
         self._watched.recovered(effect.outcome, effect.released)
+
+    async def _settles(self, reply: Reply) -> None:
+        """Whoever owns the reply, in this session or elsewhere: it is known when they are really done."""
+        await reply.settled()
+        self.routine.post(OwnerSettled(reply.identity))
 
     def _captured(self, identity: str) -> Reply | None:
         holder = self._watched.holder()

@@ -53,7 +53,6 @@ class Turn(Generic[T]):
 
     async def run(self, number: int) -> None:
         """Own the reply of this turn, from its admission until it is complete."""
-        reply: Reply | None = None
         try:
             session = self._session
             reply = await session.registry.begin_visible(session.key, session.session, timeout_ms=ADMISSION_MS, upstream=self.upstream)
@@ -74,7 +73,7 @@ class Turn(Generic[T]):
             self.done.cancel()
             raise
         finally:
-            self._session.turn_over(number, reply)
+            self._session.turn_over(number)
 
     def reject(self, error: Exception) -> None:
         """It will not run, or cannot."""
