@@ -51,6 +51,15 @@ class Writer:
         fields = [getattr(self.then, f) == changes.get(f, getattr(self.now, f)) for f in self.fields]
         return Case(event, when, all_of(*fields, *self._effects(emit)), emit)
 
+    def ladder(self, event: type, *rungs: tuple[bool, Mapping[str, object], tuple[object, ...]]) -> tuple[Case, ...]:
+        """Cases of which the first counts whose condition holds: for what the reference itself gives as an ordered table."""
+        made: list[Case] = []
+        above: list[bool] = []
+        for when, changes, emit in rungs:
+            made.append(self.case(event, all_of(when, *(not_(other) for other in above)), changes, *emit))
+            above.append(when)
+        return tuple(made)
+
     def _effects(self, emit: Sequence[object]) -> Iterator[bool]:
         for kind in self.machine.effects:
             mine = [(condition, effect) for condition, effect in map(_parts, emit) if effect is kind or type(effect) is kind]

@@ -26,6 +26,7 @@ from turnproof.machines.run_budget import (
 )
 from turnproof.specs.embedded_attempt_requirements import requirements
 from turnproof.specs.language import Fair, LeadsTo, Property, Sometimes, Spec, Step, Variant, after, at_most, count, emits, on, taken
+from turnproof.specs.run_budget_exactly import EXACTLY
 
 then = after(RunBudget)
 ID = "R-ATT-18"
@@ -87,7 +88,7 @@ NO_GRACE = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements(ID),
-    properties=PROPERTIES,
+    properties=(*PROPERTIES, *EXACTLY),
     histories=(SPENDINGS, EXTENSIONS, SLICES),
     variants=(
         Variant(machine=GRACE_AGAIN, violates={EXTENDED_ONCE.name: 4, ENDS: 5},

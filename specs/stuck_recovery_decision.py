@@ -19,6 +19,7 @@ from turnproof.machines.stuck_recovery_decision import (
 )
 from turnproof.specs.embedded_attempt_requirements import TESTS, requirements
 from turnproof.specs.language import Property, Sometimes, Spec, Step, Variant, after, count, emits, on
+from turnproof.specs.stuck_recovery_decision_exactly import EXACTLY
 
 then = after(StuckDecision)
 ID = "R-ATT-31"
@@ -66,7 +67,7 @@ BLIND = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements("R-ATT-10", ID),
-    properties=PROPERTIES,
+    properties=(*PROPERTIES, *EXACTLY),
     tests={ID: TESTS[ID]},
     variants=(
         Variant(machine=IMPATIENT, violates={WAITS: 1}, about="A decision that does not ask for declared waits stops a run that waits for "
