@@ -204,7 +204,7 @@ def check(soak: Soak, monitor: Monitor) -> None:
     assert monitor.unjudged == 0
 
 
-QUICK = ("reply_operation", "reply_waiter", "tool_call")
+QUICK = ("reply_operation", "reply_waiter", "stuck_watchdog")
 
 
 def test_two_seconds_of_everything_leave_nothing(tmp_path: Path) -> None:
