@@ -98,7 +98,7 @@ def _prove(
         claims = list(_claims(spec, hopeful, result))
         rows = tuple(msgspec.structs.replace(row, fires=result["fires"][row.name]) for row in table.rows)
         table = msgspec.structs.replace(table, rows=rows)
-        vacuous, state_only, contradiction = _vacuity(table, invariant, claims)
+        vacuous, state_only, contradiction = vacuity(table, invariant, claims)
         kept = [msgspec.structs.replace(c, needs_step=c.name not in state_only) for c in claims if c.name not in vacuous]
         broken = explored.states_against(grid, {c.name: (_parsed(grid, c), None) for c in invariant})
         if kept and any(row.fires for row in rows):
@@ -147,7 +147,7 @@ def _claims(spec: Spec, wanted: Sequence[Wanted], result: Mapping[str, Any]) -> 
             yield Claim(w.name, "always", requirements[w.name], w.reads, w.smt, k=result["k"].get(w.name, 1))
 
 
-def _vacuity(table: Table, invariant: Sequence[Conjunct], claims: Sequence[Claim]) -> tuple[frozenset[str], frozenset[str], str]:
+def vacuity(table: Table, invariant: Sequence[Conjunct], claims: Sequence[Claim]) -> tuple[frozenset[str], frozenset[str], str]:
     """Claims that the types imply, claims about steps that the invariant implies, and why no step is left to the environment."""
     alone, allowed = compose.types_alone(table, invariant, claims), compose.invariant_alone(table, invariant, claims)
     questions = [(g.preamble, [q.assertion for q in g.queries]) for g in (alone, allowed)]

@@ -34,7 +34,7 @@ class Feature:
     """One question. ``classes`` are its answers: how a person reads each, and the SMT-LIB test over ``now``."""
 
     kind: str
-    """``value``, ``nobody``, ``amount``, ``equal`` or ``order``."""
+    """``value``, ``nobody``, ``named`` (which of some tokens, or another one), ``amount``, ``equal`` or ``order``."""
     slots: tuple[str, ...]
     classes: tuple[tuple[str, str], ...]
     low: int = 0
@@ -47,6 +47,8 @@ class Feature:
             return first - self.low if 0 <= first - self.low < len(self.classes) else -1
         if self.kind == "nobody":
             return int(first != 0)
+        if self.kind == "named":
+            return first if 0 <= first < len(self.classes) else len(self.classes) - 1
         if self.kind == "amount":
             return min(first, 2) if first >= 0 else -1
         other = state[self.slots[1]]
@@ -59,6 +61,8 @@ class Feature:
         classes: NDArray[Any] = first - self.low
         if self.kind == "nobody":
             classes = (first != 0).astype(np.int64)
+        elif self.kind == "named":
+            classes = np.where(first < len(self.classes), first, len(self.classes) - 1)
         elif self.kind == "amount":
             classes = np.minimum(first, 2)
         elif self.kind == "equal":

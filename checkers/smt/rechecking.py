@@ -15,7 +15,7 @@ import attrs
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.checkers.smt import certificate as certificates
 from turnproof.checkers.smt import children, cvc5api
-from turnproof.checkers.smt.pieces import Certificate
+from turnproof.checkers.smt.pieces import Certificate, Table
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
 
 SECONDS = 120.0
@@ -151,7 +151,14 @@ def _claims(certificate: Certificate, runs: list[Run], made: list[Verdict]) -> V
     names = list(certificate.unproved)
     more = f"; and {len(names) - FEW} more" if len(names) > FEW else ""
     left = f"; not among them: {'; '.join(names[:FEW])}{more}" if names else ""
-    return _verdict(certificate, check, Outcome.HOLDS, f"proved (any length of run, any count; re-checked by {by}): {size}{left}")
+    return _verdict(certificate, check, Outcome.HOLDS, f"proved ({extent(certificate.table)}; re-checked by {by}): {size}{left}")
+
+
+def extent(table: Table) -> str:
+    """For what a proof holds: ``any length of run, any count``, and what stays bounded in it."""
+    bounds = list(table.bounds)
+    more = f" and {len(bounds) - FEW} more such bounds" if len(bounds) > FEW else ""
+    return "any length of run, any count" + (f"; bounded as the system has it: {', '.join(bounds[:FEW])}{more}" if bounds else "")
 
 
 def lines(certificate: Certificate, run: Run) -> Iterator[tuple[str, str, str, float]]:

@@ -51,7 +51,14 @@ def search(task: Task) -> Iterator[object]:
     return answers(task)
 
 
-KINDS: Mapping[str, Callable[[Task], Iterator[object]]] = {"script": script, "search": search}
+def search_network(task: Task) -> Iterator[object]:
+    """Looks for an inductive invariant of a system."""
+    from turnproof.checkers.smt_network.search import answers
+
+    return answers(task)
+
+
+KINDS: Mapping[str, Callable[[Task], Iterator[object]]] = {"script": script, "search": search, "search network": search_network}
 
 
 def main() -> None:

@@ -232,11 +232,10 @@ class Comparison:
 
 
 def edges(
-    network: Network, graph: NetworkGraph, formulas: Mapping[str, object], progress: Progress, *, steps: int | None = None, seed: int = 0
+    network: Network, graph: NetworkGraph, questions: Sequence[Asked], progress: Progress, *, steps: int | None = None, seed: int = 0
 ) -> Agreed:
     """Compare every explored step, or a sample of about ``steps``."""
     states = States(network.variables, graph)
-    questions = asked(network, formulas)
     comparison = Comparison(network, graph, questions)
     seen = performed = 0
     differences: list[Difference] = []
@@ -260,7 +259,7 @@ def deliveries(network: Network, runner: Runner, triggers: Sequence[Trigger], wo
     differences: list[Difference] = []
     performed = 0
     for world in worlds:
-        numbers = {f"now.{name}": np.array([n], np.int64) for name, n in network.variables.numbers(world).items()}
+        numbers = numbers_of(network, world)
         for number, trigger in enumerate(triggers):
             if not runner.enabled(world, trigger):
                 continue
@@ -288,6 +287,11 @@ def deliveries(network: Network, runner: Runner, triggers: Sequence[Trigger], wo
         if len(differences) > FEW:
             break
     return Agreed(len(worlds), performed, tuple(differences[:FEW]))
+
+
+def numbers_of(network: Network, world: World) -> dict[str, Column]:
+    """A state as columns of one row, by the names of its symbols."""
+    return {f"now.{name}": np.array([n], np.int64) for name, n in network.variables.numbers(world).items()}
 
 
 Line = tuple[str, str, str, tuple[int, ...]]

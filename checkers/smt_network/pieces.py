@@ -120,7 +120,7 @@ def system_text(system: System) -> str:
 
 def features(network: Network) -> tuple[Feature, ...]:
     """Every question that candidates are made of."""
-    return tuple(_features(network.variables.places))
+    return tuple(_features(network.variables.places, network.constants))
 
 
 def answers(made: Sequence[Feature], columns: Mapping[str, Column]) -> Column:
@@ -131,9 +131,9 @@ def answers(made: Sequence[Feature], columns: Mapping[str, Column]) -> Column:
     return rows
 
 
-def _features(places: Sequence[Place]) -> Iterator[Feature]:
+def _features(places: Sequence[Place], constants: Sequence[str]) -> Iterator[Feature]:
     for place in places:
-        yield from _of_one(place)
+        yield from _of_one(place, constants)
     for kind, op in ((Kind.TOKEN, "equal"), (Kind.COUNTER, "order")):
         same = [p for p in places if p.kind is kind]
         for left, right in itertools.combinations(same, 2):
@@ -152,7 +152,7 @@ def _of_two(kind: str, left: Place, right: Place) -> Feature:
     )
 
 
-def _of_one(place: Place) -> Iterator[Feature]:
+def _of_one(place: Place, constants: Sequence[str]) -> Iterator[Feature]:
     name, text = place.name, z3api.text(place.now.expr)
     if place.kind is Kind.BOOL:
         yield Feature("value", (name,), ((f"not {name}", f"(not {text})"), (name, text)))
@@ -160,16 +160,20 @@ def _of_one(place: Place) -> Iterator[Feature]:
         members: list[Any] = list(place.now.sort.members or ())
         width = z3api.width_of(place.now.expr)
         tests = [f"(= {text} #b{n:0{width}b})" for n in range(len(members))]
-        yield Feature(
-            "value", (name,), tuple((f"{name} = {show_constant(m)}", t) for m, t in zip(members, tests, strict=True))
-        )
+        yield Feature("value", (name,), tuple((f"{name} = {show_constant(m)}", t) for m, t in zip(members, tests, strict=True)))
     elif place.kind is Kind.RANGE and place.hi - place.lo < SMALL:
         numbers = range(place.lo, place.hi + 1)
         yield Feature("value", (name,), tuple((f"{name} = {n}", f"(= {text} {_number(n)})") for n in numbers), place.lo)
+    elif place.kind is Kind.TOKEN and len(constants) > 1:
+        named = [(f"{name} = {show_constant(c)}", f"(= {text} {n})") for n, c in enumerate(constants)]
+        other = f"(not (or {' '.join(test for _, test in named)}))"
+        yield Feature("named", (name,), (*named, (f"{name} = another", other)))
     elif place.kind is Kind.TOKEN:
         yield Feature("nobody", (name,), ((f"{name} = none", f"(= {text} 0)"), (f"{name} /= none", f"(not (= {text} 0))")))
     elif place.kind is Kind.COUNTER:
-        yield Feature("amount", (name,), ((f"{name} = 0", f"(= {text} 0)"), (f"{name} = 1", f"(= {text} 1)"), (f"{name} > 1", f"(> {text} 1)")))
+        yield Feature(
+            "amount", (name,), ((f"{name} = 0", f"(= {text} 0)"), (f"{name} = 1", f"(= {text} 1)"), (f"{name} > 1", f"(> {text} 1)"))
+        )
 
 
 def _number(n: int) -> str:

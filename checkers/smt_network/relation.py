@@ -105,6 +105,8 @@ class Network:
         self.step_reader = FoldingReader(self.fold, self.values, self._during)
         self.names: dict[str, int] = {}
         self.actions = tuple(self._actions())
+        self.constants = tuple(self.values.tokens)
+        """The tokens that the system itself names, nobody first: their numbers are 0, 1, 2, ..."""
 
     # ── formulas ──
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from turnproof.checkers.smt import z3api
 from turnproof.checkers.smt.mine import Candidate, Feature, Oracle, unpack
-from turnproof.checkers.smt.search import SAY_EVERY, RowTerms, Search, Statement
-from turnproof.checkers.smt.z3api import Expr
+from turnproof.checkers.smt.search import SAY_EVERY, RowTerms, Search
+from turnproof.checkers.smt.z3api import Expr, Solver
 
 TOGETHER = 24
 """Obligations of a row asked in one query."""
@@ -45,6 +45,11 @@ class Bits(Oracle):
             known = [self.allowed(mine, target) for mine in self.having[given]]
             self.together[given, target] = known
         return known[answer]
+
+    def gives(self, states: int, target: int, answer: int) -> bool:
+        """Whether one of these states gives this answer to ``target``."""
+        classes = self.having[target]
+        return 0 <= answer < len(classes) and bool(states & classes[answer])
 
     def allowed(self, states: int, target: int) -> frozenset[int]:
         """The answers to ``target`` of these states."""
@@ -101,8 +106,8 @@ class Bits(Oracle):
             states = self._states((one, other), answers)
             if states:
                 for target in targets:
-                    if target not in (one, other) and answers[target] not in (allowed := self.allowed(states, target)):
-                        self._add(found, (one, other), answers, target, allowed)
+                    if target not in (one, other) and not self.gives(states, target, answers[target]):
+                        self._add(found, (one, other), answers, target, self.allowed(states, target))
         yield from self._ordered(found)
 
     def _three(self, pool: Sequence[int], answers: Sequence[int]) -> Iterator[Candidate]:
@@ -110,8 +115,8 @@ class Bits(Oracle):
             states = self._states(given, answers)
             if states:
                 for target in pool:
-                    if target not in given and answers[target] not in (allowed := self.allowed(states, target)):
-                        yield self._candidate(given, answers, target, allowed)
+                    if target not in given and not self.gives(states, target, answers[target]):
+                        yield self._candidate(given, answers, target, self.allowed(states, target))
 
     def _states(self, given: Sequence[int], answers: Sequence[int]) -> int:
         states = self.all
@@ -130,9 +135,32 @@ class NetworkSearch(Search):
 
     def __init__(self, task: Mapping[str, Any]) -> None:
         self.pending: dict[str, dict[int, None]] = {}
+        self.heard = 0
         super().__init__(task)
+        self.solver = Solver(self.context, seed=self.seed, timeout_ms=self.query_ms)
         known = unpack(task["mined"])
         self.oracle = Bits(known.features, known.table)
+
+    def term(self, text: str, sort: str = z3api.BOOL) -> Expr:
+        """The term of a text. All texts of the task are read at the first call: each call of the parser declares every symbol."""
+        if not self.read:
+            wanted = list(dict.fromkeys(self._texts()))
+            markers = {f"a marker {s}": self.context.symbol(f"a marker {s}", s) for s in dict.fromkeys(s for _, s in wanted)}
+            script = "\n".join(f"(assert (= |a marker {s}| {t}))" for t, s in wanted)
+            for key, read in zip(wanted, self.context.parse(script, {**self.symbols, **markers}), strict=True):
+                self.read[key] = z3api.arguments(read)[1]
+        return super().term(text, sort)
+
+    def _texts(self) -> Iterator[tuple[str, str]]:
+        sorts = {v["name"]: v["sort"] for v in self.table["state"]}
+        yield from ((f["domain"], z3api.BOOL) for f in self.table["fields"])
+        yield from ((v["initial"], v["sort"]) for v in self.table["state"])
+        yield from ((f"now.{v['name']}", v["sort"]) for v in self.table["state"])
+        for row in self.table["rows"]:
+            yield row["guard"], z3api.BOOL
+            yield from ((text, sorts[name]) for name, text in row["next"].items())
+            yield from ((text, z3api.INT) for text in row["counts"].values())
+        yield "0", z3api.INT
 
     def run(self) -> Iterator[dict[str, Any]]:
         """Do all there is to do; reports of progress on the way."""
@@ -211,25 +239,42 @@ class NetworkSearch(Search):
         else:
             self.die(number, step, deque())
 
-    def ask_together(self, row: RowTerms, wrongs: Mapping[int, Expr]) -> tuple[str, frozenset[int], dict[str, Any], list[int]]:
+    def ask_together(
+        self, row: RowTerms, wrongs: Mapping[int, Expr], conjuncts: Sequence[int] | None = None
+    ) -> tuple[str, frozenset[int], dict[str, Any], list[int]]:
         """Whether the row breaks one of the statements; the core, or the step and those it breaks."""
-        solver, living = row.solver, self.living()
-        for statement in self.statements[row.known :]:
+        # One solver for all rows: what is known of states is asserted once, not once for each of some hundred rows.
+        solver, living = self.solver, self.living() if conjuncts is None else conjuncts
+        for statement in self.statements[self.heard :]:
             if statement.origin != "step":
                 solver.add(z3api.implication(statement.label, statement.term))
-        row.known = len(self.statements)
+        self.heard = len(self.statements)
         solver.push()
         try:
-            solver.add(z3api.disjunction(list(wrongs.values())))
+            solver.add(*self.assumptions, row.chosen, z3api.disjunction(list(wrongs.values())))
             answer = solver.check(*(self.statements[n].label for n in living))
             self.asked += 1
             if answer == "unsat":
                 return answer, frozenset(int(z3api.name_of(e).split()[1]) for e in solver.core()), {}, []
             if answer != "sat":
                 return answer, frozenset(), {}, []
-            return answer, frozenset(), self._step(row), [n for n, wrong in wrongs.items() if solver.value(wrong) == 1]
+            return answer, frozenset(), self._stepped(row), [n for n, wrong in wrongs.items() if solver.value(wrong) == 1]
         finally:
             solver.pop()
+
+    def _stepped(self, row: RowTerms) -> dict[str, Any]:
+        """The step in the solver's model; what it changes is left out until somebody asks."""
+        value = self.solver.value
+        return {
+            "row": row.name,
+            "before": {v["name"]: value(self.symbols[f"now.{v['name']}"]) for v in self.table["state"]},
+            "inputs": {f["name"]: value(self.symbols[f["name"]]) for f in self.table["fields"]},
+            "after": {n.removeprefix("now."): value(t) for n, t in row.after.items()},
+        }
+
+    def fires(self, row: RowTerms, conjuncts: Sequence[int]) -> bool:
+        """Whether the conjuncts leave a state in which the row is chosen."""
+        return self.ask_together(row, {0: self.context.boolean(True)}, conjuncts)[0] != "unsat"
 
     def die(self, number: int, step: dict[str, Any], todo: deque[tuple[int, str]]) -> None:
         """The statement cannot be shown; what stood on it is asked again."""
@@ -247,5 +292,3 @@ def answers(task: Mapping[str, Any]) -> Iterator[object]:
     yield from search.run()
     yield {"result": {**search.result(), "k": {}}}
 
-
-__all__ = ["Bits", "NetworkSearch", "Statement", "answers"]
