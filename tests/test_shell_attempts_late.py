@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 
 import pytest
 from registry_toys import Log, story
@@ -14,7 +14,7 @@ from turnproof.machines.embedded_attempt_events import CallerAborted
 from turnproof.machines.failover_words import Failure, How
 from turnproof.machines.reply_operation_words import Result
 from turnproof.machines.stuck_recovery_words import Outcome
-from turnproof.shell import Attempt, AttemptRunner, Plan, ProviderFailure, ReplyRegistry, VirtualClock
+from turnproof.shell import Attempt, AttemptRunner, Plan, ProviderFailure, ReplyRegistry, VirtualClock, run_virtual
 
 
 async def words(count: int, pause: float, *, silent: bool = False) -> AsyncIterator[str]:
@@ -28,7 +28,7 @@ async def words(count: int, pause: float, *, silent: bool = False) -> AsyncItera
 @story
 async def test_a_stream_that_goes_silent_in_the_middle_falls_back(clock: VirtualClock, log: Log) -> None:
     async def body(attempt: Attempt[str]) -> str:
-        async with aclosing(attempt.stream(words(2, 100, silent=attempt.model == "first"))) as stream:
+        async with contextlib.aclosing(attempt.stream(words(2, 100, silent=attempt.model == "first"))) as stream:
             return " ".join([word async for word in stream])
 
     plan = Plan(models=("first", "second"), retries=0)
@@ -40,7 +40,7 @@ async def test_a_stream_that_goes_silent_in_the_middle_falls_back(clock: Virtual
 @story
 async def test_the_watchdog_leaves_a_stream_alone_that_speaks(clock: VirtualClock, log: Log) -> None:
     async def body(attempt: Attempt[str]) -> str:
-        async with aclosing(attempt.stream(words(10, 119))) as stream:
+        async with contextlib.aclosing(attempt.stream(words(10, 119))) as stream:
             return str(len([word async for word in stream]))
 
     plan = Plan(models=("local",), watch_idle=False)
@@ -108,3 +108,85 @@ def test_a_reply_without_an_attempt_is_expired_and_its_owner_waited_for(settles:
             assert (await turns.run("hi")).answer == "ok"
 
     test()
+
+
+async def deaf() -> str:
+    """Something that goes on for 40 s, however often it is cancelled."""
+    time = asyncio.get_running_loop().time
+    until = time() + 40
+    while time() < until:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(until - time())
+    return "late"
+
+
+@story
+async def test_a_second_recovery_is_told_at_once_that_one_is_under_way(clock: VirtualClock, log: Log) -> None:
+    async def body(attempt: Attempt[str]) -> str:
+        return await attempt.model_call(deaf())
+
+    async with AttemptRunner(ReplyRegistry(**log.hooks), "chat", "s", body, Plan(models=("m",), retries=0)) as turns:
+        turn = asyncio.create_task(turns.run("hi"))
+        await clock.advance(1_000)
+        first = asyncio.create_task(turns.recover())
+        await clock.settle()
+        assert (await turns.recover(), clock.now_ms) == (Outcome.SKIPPED_IN_FLIGHT, 1_000)
+        assert (await first, clock.now_ms) == (Outcome.ATTEMPT_ENDED, 11_000)
+        assert (await turn).answer is None
+        await clock.advance(40_000)
+
+
+def test_closing_in_the_middle_of_a_recovery_releases_whoever_waits_for_it() -> None:
+    async def body(attempt: Attempt[str]) -> str:
+        return await attempt.model_call(deaf())
+
+    async def main() -> None:
+        turns = AttemptRunner(ReplyRegistry(on_error=lambda _: None), "chat", "s", body, Plan(models=("m",)))
+        turn = asyncio.create_task(turns.run("hi"))
+        await asyncio.sleep(1)
+        recovery = asyncio.create_task(turns.recover())
+        await asyncio.sleep(1)
+        await turns.aclose()
+        with pytest.raises(asyncio.CancelledError):
+            await recovery
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        await asyncio.sleep(60)
+
+    run_virtual(main())
+
+
+@story
+async def test_an_answer_that_is_being_delivered_is_neither_aborted_nor_recovered(clock: VirtualClock, log: Log) -> None:
+    delivered: list[str] = []
+
+    async def body(attempt: Attempt[str]) -> str:
+        return "answer"
+
+    async def deliver(answer: str) -> None:
+        await asyncio.sleep(5)
+        delivered.append(answer)
+
+    async with AttemptRunner(ReplyRegistry(**log.hooks), "chat", "s", body, Plan(models=("m",)), deliver=deliver) as turns:
+        turn = asyncio.create_task(turns.run("hi"))
+        await clock.advance(1_000)
+        assert not turns.abort()
+        assert await turns.recover() is Outcome.REFUSED
+        assert ((await turn).reply, delivered) == (Result.COMPLETED, ["answer"])
+
+
+@story
+async def test_the_watchdog_asks_for_nothing_while_a_person_is_waited_for(clock: VirtualClock, log: Log) -> None:
+    asked: list[Outcome] = []
+
+    async def body(attempt: Attempt[str]) -> str:
+        with attempt.waiting(1_800_000):
+            await asyncio.sleep(1_500)
+        return "approved"
+
+    def report(outcome: Outcome, released: bool) -> None:
+        asked.append(outcome)
+
+    async with AttemptRunner(ReplyRegistry(**log.hooks), "chat", "s", body, Plan(models=("m",)), report=report) as turns:
+        assert (await turns.run("may I?")).answer == "approved"
+    assert asked == []
