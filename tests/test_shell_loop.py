@@ -223,6 +223,11 @@ async def test_a_cancel_stops_stream_calls_and_waits(clock: VirtualClock, log: L
         with pytest.raises(PromptRefused, match="a person cancelled"):
             loop.send("continue", source=Source.HARNESS)
         assert len(loop.history.messages) < 3
+        again = loop.send("a person again")
+        await clock.settle()
+        assert UserMessage("a person again") in loop.history.messages
+        loop.cancel()
+        assert (await again).outcome is Outcome.ABORTED
         await loop.aclose()
         with pytest.raises(PromptRefused, match="is closed"):
             loop.send("again")
@@ -240,6 +245,23 @@ async def test_a_message_sent_from_inside_a_callback_begins_its_own_run(clock: V
     loop = TurnLoop(model, tell=tell, **log.hooks)
     assert (await loop.prompt("hi")).outcome is Outcome.ERRORED
     assert (await sent[0]).outcome is Outcome.COMPLETED
+    await loop.aclose()
+
+
+@story
+async def test_a_message_that_waits_for_its_run_is_answered_if_the_run_is_cancelled_before_it_begins(clock: VirtualClock, log: Log) -> None:
+    def tell(told: Told) -> None:
+        if isinstance(told, PublishIdle):
+            loop.cancel()
+
+    shop = Shop()
+    loop = TurnLoop(Model([call("stubborn", "hang"), CALLS]), shop.tools, tell=tell, **log.hooks)
+    first = loop.send("first")
+    await clock.advance(1_000)
+    loop.cancel()
+    second = loop.send("second")
+    assert [(await first).outcome, (await second).outcome] == [Outcome.ABORTED, Outcome.ABORTED]
+    await clock.advance(5_000)
     await loop.aclose()
 
 

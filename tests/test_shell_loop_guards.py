@@ -48,6 +48,15 @@ async def test_the_third_equal_call_is_asked_about_and_no_is_the_answer_where_no
 
 
 @story
+async def test_calls_are_equal_only_within_a_run(clock: VirtualClock, log: Log) -> None:
+    shop = Shop()
+    twice: list[Script] = [[call("x"), CALLS], [call("x"), CALLS], ANSWER]
+    async with TurnLoop(Model(*twice, *twice), shop.tools, **log.hooks) as loop:
+        assert [(await loop.prompt(n)).outcome for n in range(2)] == [Outcome.COMPLETED] * 2
+    assert shop.ran == ["x"] * 4
+
+
+@story
 async def test_a_question_is_taken_back_with_the_run(clock: VirtualClock, log: Log) -> None:
     async def ask(record: object) -> bool:
         await until_cancelled()

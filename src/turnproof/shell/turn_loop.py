@@ -159,7 +159,7 @@ class TurnLoop:
 
     async def prompt(self, content: object, *, source: Source = Source.PERSON) -> RunResult:
         """Take a message, and wait for the result of the run that read it. A caller that is cancelled no longer waits; the run goes on."""
-        return await asyncio.shield(self.send(content, source=source))
+        return await self.send(content, source=source)
 
     def cancel(self) -> bool:
         """A person wants it to stop. False if nothing ran and nothing waited."""
