@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import attrs
@@ -12,10 +13,11 @@ from smt_toys import DIAL, LOCKED, made
 from toys import LOCK, LOCK_SPEC, spec_of
 
 from turnproof.checkers.progress import SILENT
-from turnproof.checkers.smt import CertificateError, certificate, cvc5api, recheck, rechecking
+from turnproof.checkers.smt import CertificateError, certificate, compose, cvc5api, recheck, rechecking
 from turnproof.checkers.smt.rechecking import Run
 from turnproof.checkers.verdict import Outcome
 from turnproof.specs.language import Spec, never
+from turnproof.specs.tool_call import SPEC as TOOL_CALL
 
 SIX = spec_of(DIAL, never("the dial stands at six", DIAL.now.number == 6, requirements="D-1"))
 replace = msgspec.structs.replace
@@ -57,6 +59,29 @@ def test_every_row_is_asked_about_every_conjunct_and_every_claim() -> None:
             assert (f'row {row.name} keeps "{claim.name}"' in names) == (claim.kind == "step")
     for conjunct in LOCKED().invariant:
         assert f'the initial state satisfies "{conjunct.name}"' in names
+
+
+def test_what_a_row_leaves_alone_is_asked_together_and_nothing_is_left_out() -> None:
+    proof = made(TOOL_CALL)
+    together = [query for group in proof.groups for query in group.queries if "of those it does not touch" in query.name]
+    assert together
+    for row in proof.table.rows:
+        (group,) = (g for g in proof.groups if g.name == f"row {row.name}")
+        asked = {word for query in group.queries for word in re.findall(r"\b(?:claim|inv)[.\w]*", query.assertion)}
+        assert asked >= {compose.claim_name(n) for n, claim in enumerate(proof.claims) if claim.kind == "step"}
+        assert asked >= {compose.conjunct_name(n) for n, _ in enumerate(proof.invariant)}
+
+
+def test_a_false_claim_among_those_asked_together_is_seen(tmp_path: Path) -> None:
+    proof = made(TOOL_CALL)
+    number = max(n for n, claim in enumerate(proof.claims) if claim.kind == "step")
+    claims = (*proof.claims[:number], replace(proof.claims[number], reads=(), smt="false"), *proof.claims[number + 1 :])
+    changed = replace(proof, claims=claims, prelude=compose.prelude(proof.table, proof.invariant, claims),
+                      groups=compose.groups(proof.table, proof.invariant, claims))  # fmt: skip
+    certificate.write(replace(changed, digest=certificate.digest(changed)), tmp_path / "file")
+    verdicts = recheck(tmp_path / "file")
+    assert [v.outcome for v in verdicts[:2]] == [Outcome.VIOLATED] * 2
+    assert "of those it does not touch: expected unsat, answered sat" in verdicts[0].detail
 
 
 # ── damage ──

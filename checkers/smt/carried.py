@@ -22,10 +22,12 @@ from turnproof.specs.language import Carries, Said, Spec
 
 def claim(symbolic: Symbolic, prop: Carries) -> Expr:
     """That a step of which ``prop`` speaks carries nothing wrong. Raises :class:`TableError` for what no solver can read."""
-    name = plain(f"count.miscarried.{len(symbolic.miscarried)}")
-    word = Miscarried(name, prop, Term(symbolic.context.symbol(name, z3api.INT), NUMBER))
-    for row in symbolic.rows:
-        count_of(symbolic, word, row)
+    word = symbolic.miscarried.get(prop.name)
+    if word is None:
+        name = plain(f"count.miscarried.{len(symbolic.miscarried)}")
+        word = Miscarried(name, prop, Term(symbolic.context.symbol(name, z3api.INT), NUMBER))
+        for row in symbolic.rows:
+            count_of(symbolic, word, row)
     none = z3api.equal(word.term.expr, symbolic.context.integer(0))
     when = [] if prop.when is None else [z3api.negation(symbolic.step_formula(prop.when, "the property"))]
     symbolic.miscarried[prop.name] = word

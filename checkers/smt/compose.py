@@ -162,16 +162,44 @@ def of_row(table: Table, row: RowPiece, invariant: Sequence[Conjunct], claims: S
     lines += [f"(assert {f.domain})" for f in table.fields] + [f"(assert {table.assumption})"] + _holds(invariant)
     lines += [f"(assert (not {other.guard}))" for other in earlier(table, row)] + [f"(assert {row.guard})"]
     queries = [Query(f"row {row.name} {'can' if row.fires else 'cannot'} be chosen", "true", SAT if row.fires else UNSAT)]
-    queries += [
-        Query(f'row {row.name} preserves "{c.name}"', f"(not {applied(conjunct_name(n), c.reads, 'next')})", UNSAT)
-        for n, c in enumerate(invariant)
-    ]
-    queries += [
-        Query(f'row {row.name} keeps "{c.name}"', f"(not {applied(claim_name(n), c.reads)})", UNSAT)
-        for n, c in enumerate(claims)
-        if c.kind == "step"
-    ]
+    kept, shown = [], []
+    for n, conjunct in enumerate(invariant):
+        after = [f"next.{name.removeprefix('now.')}" for name in conjunct.reads]
+        kept.append((conjunct.name, applied(conjunct_name(n), conjunct.reads, "next"), _untouched(table, row, after)))
+    for n, claim in enumerate(claims):
+        if claim.kind == "step":
+            shown.append((claim.name, applied(claim_name(n), claim.reads), _untouched(table, row, claim.reads)))
+    queries += [*_each(row, "preserves", "conjuncts", kept), *_each(row, "keeps", "claims", shown)]
     return Group(f"row {row.name}", "\n".join(lines), tuple(queries))
+
+
+TOGETHER, APART = 24, 4
+"""Most statements in one query; and how many a row may leave untouched without their being asked together."""
+
+
+def _untouched(table: Table, row: RowPiece, reads: Sequence[str]) -> bool:
+    """Whether a statement reads nothing that the row does: not its event, no effect of it, no field that it or a history changes."""
+    changed = {f"on.{row.event}", *row.counts, *(f"next.{name}" for name in (*row.next, *table.histories))}
+    return changed.isdisjoint(reads)
+
+
+def _each(row: RowPiece, verb: str, what: str, statements: Sequence[tuple[str, str, bool]]) -> Iterator[Query]:
+    """A query for each statement; those that a step of the row does not touch are asked together, for they hold as they held before.
+
+    Up to :data:`APART` of them are asked one by one all the same: a small certificate is read by people.
+    """
+    together = sum(untouched for _, _, untouched in statements) > APART
+    quiet = [term for _, term, untouched in statements if untouched and together]
+    for name, term, untouched in statements:
+        if not (untouched and together):
+            yield Query(f'row {row.name} {verb} "{name}"', f"(not {term})", UNSAT)
+    for at in range(0, len(quiet), TOGETHER):
+        part = quiet[at : at + TOGETHER]
+        yield Query(f"row {row.name} {verb} {what} {at + 1} to {at + len(part)} of those it does not touch", _no_all(part), UNSAT)
+
+
+def _no_all(terms: Sequence[str]) -> str:
+    return f"(not (and {' '.join(terms)} true))"
 
 
 def earlier(table: Table, row: RowPiece) -> Iterator[RowPiece]:

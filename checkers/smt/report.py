@@ -251,13 +251,14 @@ def _failures(proof: Proof) -> tuple[list[str], dict[int, list[str]]]:
     by_claim: dict[int, list[str]] = {}
     if proof.certificate is None:
         return base, by_claim
-    claims = [_CLAIM.search(q.assertion) for g in proof.certificate.groups for q in g.queries]
+    claims = [[int(n) - 1 for n in _CLAIM.findall(q.assertion)] for g in proof.certificate.groups for q in g.queries]
     for run in proof.runs:
         if run.ran:
-            for (name, expected, answer, _), claim in zip(lines(proof.certificate, run), claims, strict=True):
+            for (name, expected, answer, _), about in zip(lines(proof.certificate, run), claims, strict=True):
                 if answer != expected:
                     line = f"{run.solver} answers {answer}{_because(run, answer)} to {name}"
-                    (base if claim is None else by_claim.setdefault(int(claim.group(1)) - 1, [])).append(line)
+                    for told in [by_claim.setdefault(claim, []) for claim in about] or [base]:
+                        told.append(line)
     return base, by_claim
 
 
