@@ -127,8 +127,6 @@ class Session:
     sending: Sending = UNSENT
     stopped: bool = False
     """A Stop of the turn installed was sent: a later success counts as interrupted."""
-    busy: bool = False
-    """A start was handled and no end since, drops aside."""
     ended: Annotated[int, Counter] = 0
     """Wakes held that have ended."""
     running: bool = False
@@ -197,23 +195,23 @@ unserved_stop = named("its Stop ends a run that did not serve it",
     (now.phase == USER) & now.stopped & (ended.how == End.INTERRUPTED) & (now.sending != UNSENT))  # fmt: skip
 
 STREAMED: Rows = (
-    Row(ExecutionStarted, at=NONE, data=evolve(now, busy=True, running=True, item=NOBODY), emit=(HoldWake(),)),
+    Row(ExecutionStarted, at=NONE, data=evolve(now, running=True, item=NOBODY), emit=(HoldWake(),)),
     # What was under way before is over, or this is its own start: then its delivery follows.
-    Row(ExecutionStarted, at=USER, when=now.sending == UNSURE, data=evolve(now, busy=True, sending=TAKEN)),
-    Row(ExecutionStarted, at=INSTALLED, data=evolve(now, busy=True)),
+    Row(ExecutionStarted, at=USER, when=now.sending == UNSURE, data=evolve(now, sending=TAKEN)),
+    Row(ExecutionStarted, at=INSTALLED, stay=True),
     Row(delivered, at=USER, when=delivered.item == now.item, data=evolve(now, sending=SERVED), emit=(STOP_RECHECK,)),
     Row(ItemDelivered, at=USER, ignore="another's item"),
     Row(delivered, when=(now.item == NOBODY) & ((now.phase == CONTINUATION) | now.running), data=evolve(now, item=delivered.item),
         because="the first item delivered to the execution of a wake is what the history knows it by"),
     Row(ItemDelivered, ignore="the wake has its item, or there is none"),
-    Row(ExecutionEnded, at=NONE, when=now.running, data=evolve(now, busy=False, running=False, item=NOBODY, ended=now.ended + 1)),
-    Row(ExecutionEnded, at=NONE, data=evolve(now, busy=False)),
-    Row(ended, when=served & succeeded, data=over(busy=False), emit=tells(Outcome.COMPLETED, Cause.EXECUTION)),
-    Row(ended, when=served & (ended.how == End.FAILED), data=over(busy=False), emit=tells(Outcome.FAILED, Cause.EXECUTION)),
-    Row(ExecutionEnded, when=served, data=over(busy=False), emit=tells(Outcome.INTERRUPTED, Cause.EXECUTION)),
-    Row(ended, when=unserved_stop, data=doubtful(busy=False), emit=leaves(Outcome.INTERRUPTED, Cause.EXECUTION)),
-    Row(ExecutionEnded, when=now.sending == UNSURE, data=evolve(now, busy=False), emit=(ReadAgain(now.item),)),
-    Row(ExecutionEnded, data=evolve(now, busy=False), because="the end of a run that did not serve the turn"),
+    Row(ExecutionEnded, at=NONE, when=now.running, data=evolve(now, running=False, item=NOBODY, ended=now.ended + 1)),
+    Row(ExecutionEnded, at=NONE, stay=True),
+    Row(ended, when=served & succeeded, data=over(), emit=tells(Outcome.COMPLETED, Cause.EXECUTION)),
+    Row(ended, when=served & (ended.how == End.FAILED), data=over(), emit=tells(Outcome.FAILED, Cause.EXECUTION)),
+    Row(ExecutionEnded, when=served, data=over(), emit=tells(Outcome.INTERRUPTED, Cause.EXECUTION)),
+    Row(ended, when=unserved_stop, data=doubtful(), emit=leaves(Outcome.INTERRUPTED, Cause.EXECUTION)),
+    Row(ExecutionEnded, when=now.sending == UNSURE, stay=True, emit=(ReadAgain(now.item),)),
+    Row(ExecutionEnded, stay=True, because="the end of a run that did not serve the turn"),
     Row(PermissionAsked, emit=(ShowPermission(),), because="a request that nobody sees blocks the session"),
 )  # fmt: skip
 
@@ -223,23 +221,23 @@ lost = named("the server lost its run", (read.past == Past.UNDER_WAY) & not_(rea
 parked = named("it is parked in the inbox", (read.past == Past.ABSENT) & not_(read.active) & (now.sending == TAKEN))
 HISTORY: Rows = (
     # Of a run that a restart took, the history may read as if a later one had served it.
-    Row(read, at=USER, when=read.restarted & (read.past != Past.ABSENT), data=doubtful(busy=False),
+    Row(read, at=USER, when=read.restarted & (read.past != Past.ABSENT), data=doubtful(),
         emit=tells(Outcome.INTERRUPTED, Cause.HISTORY)),
-    Row(read, at=CONTINUATION, when=read.restarted, data=over(busy=False), emit=tells(Outcome.INTERRUPTED, Cause.HISTORY)),
-    Row(read, at=NONE, when=read.restarted & now.running, data=evolve(now, running=False, item=NOBODY, ended=now.ended + 1, busy=False)),
-    Row(read, at=INSTALLED, when=(read.past == Past.SUCCEEDED) & not_(now.stopped), data=over(busy=now.busy & read.active),
+    Row(read, at=CONTINUATION, when=read.restarted, data=over(), emit=tells(Outcome.INTERRUPTED, Cause.HISTORY)),
+    Row(read, at=NONE, when=read.restarted & now.running, data=evolve(now, running=False, item=NOBODY, ended=now.ended + 1)),
+    Row(read, at=INSTALLED, when=(read.past == Past.SUCCEEDED) & not_(now.stopped), data=over(),
         emit=tells(Outcome.COMPLETED, Cause.HISTORY)),
-    Row(read, at=INSTALLED, when=(read.past == Past.SUCCEEDED) | (read.past == Past.INTERRUPTED), data=over(busy=now.busy & read.active),
+    Row(read, at=INSTALLED, when=(read.past == Past.SUCCEEDED) | (read.past == Past.INTERRUPTED), data=over(),
         emit=tells(Outcome.INTERRUPTED, Cause.HISTORY)),
-    Row(read, at=USER, when=lost, data=doubtful(busy=False), emit=tells(Outcome.INTERRUPTED, Cause.HISTORY)),
-    Row(read, at=CONTINUATION, when=lost | (now.item == NOBODY), data=over(busy=now.busy & read.active),
+    Row(read, at=USER, when=lost, data=doubtful(), emit=tells(Outcome.INTERRUPTED, Cause.HISTORY)),
+    Row(read, at=CONTINUATION, when=lost | (now.item == NOBODY), data=over(),
         emit=tells(Outcome.INTERRUPTED, Cause.HISTORY), because="without an item nobody can tell whether what runs is its execution"),
     Row(read, at=USER, when=(read.past == Past.UNDER_WAY) & watched, data=evolve(now, sending=UNSURE)),
-    Row(read, at=USER, when=parked, data=evolve(now, busy=False), emit=(CancelPrompt(now.item),)),
-    Row(read, at=INSTALLED, data=evolve(now, busy=now.busy & read.active)),
+    Row(read, at=USER, when=parked, stay=True, emit=(CancelPrompt(now.item),)),
+    Row(read, at=INSTALLED, stay=True),
     Row(read, when=now.running & read.active & (read.past == Past.UNDER_WAY), stay=True),
-    Row(read, when=now.running, data=evolve(now, running=False, item=NOBODY, ended=now.ended + 1, busy=now.busy & read.active)),
-    Row(read, data=evolve(now, busy=now.busy & read.active)),
+    Row(read, when=now.running, data=evolve(now, running=False, item=NOBODY, ended=now.ended + 1)),
+    Row(read, stay=True),
     Row(RecheckExpired, when=watched, emit=(START_RECHECK, ReadAgain(now.item))),
     Row(RecheckExpired, ignore="the prompt was delivered, or its turn is over"),
     Row(StreamDied, at=USER, when=now.sending != UNSENT, data=doubtful(ended=0, running=False),

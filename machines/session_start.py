@@ -19,7 +19,14 @@ from attrs import evolve, frozen
 
 from turnproof.machines.kernel import NOBODY, Duration, Machine, Row, StartTimer, StopTimer, TimerRule, Token, choose, one_of, symbol
 from turnproof.machines.session_stop import SendInterrupt, TurnOver
-from turnproof.machines.session_words import InstallRequested, PromptFoundOver, PromptHandedOver, SendSkipped, SessionFoundIdle, StartRefused
+from turnproof.machines.session_words import (
+    InstallRequested,
+    PromptFoundOver,
+    PromptHandedOver,
+    SendSkipped,
+    SessionFoundIdle,
+    StartRefused,
+)
 
 # ── vocabulary ──
 

@@ -58,7 +58,9 @@ class Stop:
 
 @frozen
 class StopRequested:
-    """The user, or the orchestrator, stops the turn that is installed."""
+    """The user, or the orchestrator, stops the turn that is installed. ``another``: a Stop of it waits for its reply already."""
+
+    another: bool
 
 
 @frozen
@@ -102,7 +104,7 @@ Effect = SendInterrupt | DropReply | StopSent | StopWithdrawn | StopFutile | Run
 
 # ── rows ──
 
-now, reply = symbol(Stop), symbol(InterruptAnswered)
+now, reply, requested = symbol(Stop), symbol(InterruptAnswered), symbol(StopRequested)
 quiet = StopTimer(Timer.REPLY)
 Rows = tuple[Row[Stop, Any], ...]
 
@@ -116,6 +118,7 @@ MARKING: Rows = (
 """What these rows were up to V4: a Stop outlives its turn, and one that times out marks the session and ends whatever turn is installed."""
 
 ROWS: Rows = (
+    Row(requested, at=IDLE, when=requested.another, ignore="it joins the Stop that waits", name="joins"),
     Row(StopRequested, at=IDLE, to=WAITING, data=evolve(now, own=True), emit=(StopSent(), SendInterrupt(), StartTimer(Timer.REPLY))),
     Row(StopRequested, refuse="this Stop was made before"),
     Row(reply, at=WAITING, when=reply.interrupted, to=DONE, data=evolve(now, own=False), emit=(quiet,),

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from attrs import evolve, frozen
 
-from turnproof.machines.kernel import NOBODY, Machine, Range, Row, Token, any_of, choose, named, only_if, symbol
+from turnproof.machines.kernel import NOBODY, Machine, Range, Row, Token, any_of, choose, named, one_of, only_if, symbol
 from turnproof.machines.session_stream import Published, What
 from turnproof.machines.session_words import Answer, Past
 
@@ -52,6 +52,8 @@ class Place(Enum):
     BURIED = "buried"
     """As lost, and the idle item of a later execution follows it: the history reads as if that had served it."""
     CANCELLED = "cancelled"
+    OVER = "over"
+    """Over, and how it ended is not told apart: its turn has its terminal, or it is a report. This keeps the number of states down."""
 
 
 IDLE, QUEUED, RUNNING, STOPPING, SETTLING = ServerPhase
@@ -71,6 +73,9 @@ class Server:
     """The execution under way, by the first item it was begun with; nobody once it is settled."""
     asking: bool = False
     """It waits for an answer to a permission request."""
+    told_a: bool = False
+    """The turn of the prompt has its terminal: how its run ends is read by nobody."""
+    told_b: bool = False
 
 
 @frozen
@@ -140,6 +145,20 @@ class CancelAsked:
 
 
 @frozen
+class TurnTold:
+    """The turn of this prompt has its terminal."""
+
+    prompt: Annotated[str, Token]
+
+
+@frozen
+class TurnBegun:
+    """A turn of this prompt begins, perhaps once more after it was refused."""
+
+    prompt: Annotated[str, Token]
+
+
+@frozen
 class HistoryAsked:
     """``session.active`` and the history of an item are read, and answered within the step."""
 
@@ -197,9 +216,11 @@ def _moved(before: Place, after: Place, **more: object) -> Server:
 def _ended(after: Place) -> Server:
     """The execution under way is over; what was lost before has its idle item after it now."""
     moved = {}
-    for name in ITEMS:
+    for name, told in ((A, server.told_a), (B, server.told_b), (C, None)):
         place = getattr(server, name)
-        moved[name] = choose(place == Place.RUNNING, after, choose(place == Place.LOST, Place.BURIED, place))
+        over = choose(place == Place.RUNNING, after, choose(place == Place.LOST, Place.BURIED, place))
+        known = one_of(place, Place.RUNNING, Place.LOST)
+        moved[name] = choose(known if told is None else known & told, Place.OVER, over)
     return evolve(server, **moved, phase=SETTLING, execution=NOBODY)  # type: ignore[arg-type]
 
 
@@ -217,11 +238,12 @@ def _is(item: str, place: Place) -> bool:
 PLACES = {
     Past.ABSENT: (Place.ABSENT, Place.WAITING, Place.CANCELLED),
     Past.UNDER_WAY: (Place.RUNNING, Place.LOST),
-    Past.SUCCEEDED: (Place.SUCCEEDED, Place.BURIED),
+    Past.SUCCEEDED: (Place.SUCCEEDED, Place.BURIED, Place.OVER),
     Past.INTERRUPTED: (Place.INTERRUPTED,),
 }
 """What the history says of an item, by where the server has it."""
-asked = symbol(HistoryAsked)
+asked, told, begun = symbol(HistoryAsked), symbol(TurnTold), symbol(TurnBegun)
+ENDS = (Place.SUCCEEDED, Place.INTERRUPTED, Place.BURIED, Place.CANCELLED)
 
 
 def _delivered(execution: str) -> tuple[Any, ...]:
@@ -233,7 +255,7 @@ SERVER: Machine[Server, Any, Any] = Machine(
     initial=Server(),
     now=server,
     events=(Admitted, StartPublished, Joined, Finished, PermissionWanted, PermissionGiven, PermissionRejected, Interrupted, CleanedUp,
-            Settled, Restarted, CancelAsked, HistoryAsked),
+            Settled, Restarted, CancelAsked, HistoryAsked, TurnTold, TurnBegun),
     effects=(Publish, InterruptReply, BreakStream, ItemCancelled, HistoryAnswer),
     rows=(
         Row(admitted, at=IDLE, when=_is(admitted.item, Place.ABSENT), data=_one(admitted.item, Place.WAITING, phase=QUEUED)),
@@ -274,6 +296,10 @@ SERVER: Machine[Server, Any, Any] = Machine(
         Row(CancelAsked, ignore="it was delivered, or is not there"),
         *(Row(asked, when=any_of(*(_is(asked.item, place) for place in places)), emit=(HistoryAnswer(server.phase != IDLE, past),))
           for past, places in PLACES.items() if past is not Past.ABSENT),
+        Row(told, when=told.prompt == A, data=evolve(server, told_a=True, a=choose(one_of(server.a, *ENDS), Place.OVER, server.a))),
+        Row(TurnTold, data=evolve(server, told_b=True, b=choose(one_of(server.b, *ENDS), Place.OVER, server.b))),
+        Row(begun, when=begun.prompt == A, data=evolve(server, told_a=False)),
+        Row(TurnBegun, data=evolve(server, told_b=False)),
         Row(HistoryAsked, emit=(HistoryAnswer(server.phase != IDLE, Past.ABSENT),)),
     ),
 )  # fmt: skip
@@ -346,6 +372,11 @@ class ReplyHandled:
 
 
 @frozen
+class TurnIsOver:
+    """The turn of the prompt is over: nothing waits for a reply, but for a clear refusal."""
+
+
+@frozen
 class Admit:
     """Record the prompt in the inbox."""
 
@@ -362,7 +393,7 @@ REQUEST: Machine[Request, Any, Any] = Machine(
     name="prompt_request",
     initial=Request(),
     now=request,
-    events=(PromptSent, PromptTaken, PromptNotTaken, PromptRefused, PromptDelayed, PromptTakenLate, ReplyHandled),
+    events=(PromptSent, PromptTaken, PromptNotTaken, PromptRefused, PromptDelayed, PromptTakenLate, ReplyHandled, TurnIsOver),
     effects=(Admit, Reply),
     rows=(
         Row(PromptSent, at=UNSENT, to=FLYING),
@@ -384,6 +415,9 @@ REQUEST: Machine[Request, Any, Any] = Machine(
         Row(ReplyHandled, at=BROKEN, to=DONE, emit=(Reply(Answer.UNCLEAR),)),
         Row(ReplyHandled, at=BROKEN_LATE, to=LATE, emit=(Reply(Answer.UNCLEAR),)),
         Row(ReplyHandled, ignore="no reply is on its way"),
+        Row(TurnIsOver, at=(OK, BROKEN), to=DONE),
+        Row(TurnIsOver, at=BROKEN_LATE, to=LATE),
+        Row(TurnIsOver, ignore="nothing else is told apart by it"),
     ),
 )
 
@@ -398,7 +432,7 @@ class InterruptPhase(Enum):
     PROCESSING = "processing"
     """For the length of one step: the server handles it."""
     HANGING = "hanging"
-    """As processing, but the reply never comes."""
+    """As processing, but nobody waits for the reply."""
     SAID_YES = "said yes"
     """Its reply is on its way."""
     SAID_NO = "said no"
@@ -410,8 +444,8 @@ class How(Enum):
     """What becomes of an interrupt."""
 
     ANSWERED = "answered"
-    HANGS = "hangs"
-    """The server processes it, and no reply ever comes."""
+    UNHEARD = "unheard"
+    """The server processes it, and nobody waits for a reply."""
     LOST = "lost"
     """The server does nothing, and no reply ever comes."""
     FAILS = "fails"
@@ -489,7 +523,7 @@ INTERRUPT: Machine[Interrupt, Any, Any] = Machine(
         Row(InterruptSent, at=(NOT_SENT, HANDLED), to=UNDER_WAY),
         Row(InterruptSent, ignore="one is under way already"),
         Row(processed, at=UNDER_WAY, when=processed.how == How.ANSWERED, to=PROCESSING, emit=(AskServer(processed.early),)),
-        Row(processed, at=UNDER_WAY, when=processed.how == How.HANGS, to=HANGING, emit=(AskServer(processed.early),)),
+        Row(processed, at=UNDER_WAY, when=processed.how == How.UNHEARD, to=HANGING, emit=(AskServer(processed.early),)),
         Row(processed, at=UNDER_WAY, when=processed.how == How.FAILS, to=SAID_ERROR),
         Row(InterruptProcessed, at=UNDER_WAY, to=HANDLED),
         Row(InterruptProcessed, ignore="none is under way"),
@@ -581,6 +615,16 @@ class Offered:
 
 
 @frozen
+class OfferDropped:
+    """The newest wake is a user turn's: its offer does nothing."""
+
+
+@frozen
+class OffersDropped:
+    """Every wake was dropped: no offer does anything."""
+
+
+@frozen
 class ContinuationDue:
     """An offer is taken while no turn runs. ``wake``: some wake is held; which one offered it is not looked at."""
 
@@ -597,10 +641,13 @@ SERVICE: Machine[Service, Any, Any] = Machine(
     name="continuation_service",
     initial=Service(),
     now=service,
-    events=(Offered, ContinuationDue),
+    events=(Offered, OfferDropped, OffersDropped, ContinuationDue),
     effects=(StartContinuation,),
     rows=(
         Row(Offered, data=evolve(service, offers=service.offers + 1)),
+        Row(OfferDropped, when=service.offers > 0, data=evolve(service, offers=service.offers - 1)),
+        Row(OfferDropped, ignore="nothing is offered"),
+        Row(OffersDropped, data=evolve(service, offers=0)),
         Row(due, when=(service.offers > 0) & due.wake, data=evolve(service, offers=service.offers - 1), emit=(StartContinuation(),)),
         Row(ContinuationDue, when=service.offers > 0, data=evolve(service, offers=service.offers - 1)),
         Row(ContinuationDue, ignore="nothing is offered"),

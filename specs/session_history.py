@@ -30,7 +30,7 @@ V3 = _replaced(V4, "session_mark_v3", (*v4.REPLAYED_EATEN, *v4.takes(v4.now.mark
 V2 = _replaced(V3, "session_mark_v2", v4.reconciles(choose(marked, STARTED, CLEAR), choose(marked, STARTED, CLEAR)))
 V1 = _replaced(_replaced(V2, "session_mark_v1", v4.starts(CLEAR)), "session_mark_v1", v4.reconciles(v4.now.mark, v4.now.mark))
 V0 = _replaced(V1, "session_mark_v0", v4.starts(v4.now.mark))
-MARKING_STOP = STOP.variant("session_stop_marking", replace={row.name: row for row in MARKING})
+MARKING_STOP = STOP.variant("session_stop_marking", replace={row.name: row for row in MARKING}, drop=("joins",))
 VERSIONS = (V0, V1, V2, V3, V4)
 
 

@@ -31,7 +31,7 @@ from turnproof.specs.system_words import pending
 N1 = Switch("N1", "a prompt's reply is lost, the prompt is never taken, or it is refused")
 N2 = Switch("N2", "a prompt whose request failed is admitted at any later time")
 N3 = Switch("N3", "a taken prompt's start is published any time later")
-N4 = Switch("N4", "an interrupt is answered by an error, or never, whether the server stops the run or not")
+N4 = Switch("N4", "an interrupt is answered by an error, or is lost; that its reply takes longer than 10 s is always possible")
 N5 = Switch("N5", "an event is handled late, also after the failure of a request was")
 N6 = Switch("N6", "the stream drops at any point, twice")
 N7 = Switch("N7", "the background child ends at any time, and reports")
@@ -115,7 +115,7 @@ class World:
         publish, keep, want = symbol(env.Publish), symbol(stream_words.Buffer), symbol(env.WantTurn)
         asked, told, answer = symbol(env.AskServer), symbol(env.InterruptReply), symbol(env.TellAnswer)
         cancelled, unwanted, reread = symbol(env.ItemCancelled), symbol(words.CancelPrompt), symbol(stream_words.AskHistory)
-        history = symbol(env.HistoryAnswer)
+        history, report = symbol(env.HistoryAnswer), symbol(words.ReportTurn)
         yield Wire(server, publish, stream, stream_words.Published(publish.what, publish.execution, publish.item))
         yield Wire(server, env.BreakStream, stream, stream_words.ServerLost())
         yield Wire(session, words.ReadAgain, stream)
@@ -134,14 +134,21 @@ class World:
         ):
             yield Wire(stream, heard, session)
         yield Wire(user, want, start, start_words.TurnWanted(want.prompt, want.doubt))
-        for said in (words.InstallRequested, words.StartRefused, words.SessionFoundIdle, words.PromptFoundOver,
-                     words.PromptHandedOver, words.SendSkipped):
+        for said in (
+            words.InstallRequested,
+            words.StartRefused,
+            words.SessionFoundIdle,
+            words.PromptFoundOver,
+            words.PromptHandedOver,
+            words.SendSkipped,
+        ):
             yield Wire(start, said, session)
         yield Wire(start, words.StartRefused, user, env.PromptBack())
         yield Wire(start, stop_words.SendInterrupt, interrupt_3, env.InterruptSent())
         sent, reply = symbol(start_words.SendPrompt), symbol(env.Reply)
         for prompt, request in REQUESTS:
             yield Wire(start, sent, request, env.PromptSent(), where=sent.prompt == prompt)
+            yield Wire(session, report, request, env.TurnIsOver(), where=report.prompt == prompt)
             yield Wire(request, env.Admit, server, env.Admitted(prompt))
             yield Wire(request, reply, session, words.PromptAnswered(prompt, reply.answer))
         for stop, interrupt in ((stop_1, interrupt_1), (stop_2, interrupt_2)):
@@ -157,6 +164,10 @@ class World:
         for part in (start, stop_1, stop_2):
             yield Wire(session, words.ReportTurn, part, stop_words.TurnOver())
         yield Wire(session, words.HoldWake, service, env.Offered())
+        yield Wire(session, words.AbsorbWake, service, env.OfferDropped())
+        yield Wire(session, words.DropWakes, service, env.OffersDropped())
+        yield Wire(session, report, server, env.TurnTold(report.prompt), where=report.prompt != NOBODY)
+        yield Wire(user, want, server, env.TurnBegun(want.prompt))
         yield Wire(service, env.StartContinuation, session, words.ContinuationStarted())
         yield Wire(session, words.RejectPermission, server, env.PermissionRejected())
         yield Wire(session, unwanted, server, env.CancelAsked(unwanted.prompt))
@@ -169,6 +180,8 @@ class World:
         yield Copy(stream, arrived, truth, truth_words.StartHandled(arrived.execution), where=arrived.what == What.STARTED)
         yield Copy(stream, arrived, truth, truth_words.EndHandled(arrived.execution),
                    where=one_of(arrived.what, What.SUCCEEDED, What.INTERRUPTED, What.FAILED))  # fmt: skip
+        yield Copy(stream, stream_words.LoseBuffer, truth, truth_words.StartOver())
+        yield Copy(stream, arrived, truth, truth_words.StartOver(), where=arrived.what == What.DELIVERED)
         yield Copy(self.session, words.HoldWake, truth, truth_words.WakeHeld())
         yield Copy(self.session, words.TakeWake, truth, truth_words.WakeTaken())
         yield Copy(self.session, words.AbsorbWake, truth, truth_words.WakeAbsorbed())
@@ -193,11 +206,12 @@ class World:
         more = user.now.phase != UserPhase.SECOND
         yield Spontaneous(user, env.Prompted(self.design.doubt), when=free & more)
         yield Spontaneous(
-            stop_1, stop_words.StopRequested(), when=(now.phase != Turn.NONE) & (stop_1.now.phase == stop_words.IDLE), switch=STOPS
+            stop_1, stop_words.StopRequested(False), when=(now.phase != Turn.NONE) & (stop_1.now.phase == stop_words.IDLE), switch=STOPS
         )
         if self.stops > 1:
             second = (stop_1.now.phase != stop_words.IDLE) & (stop_2.now.phase == stop_words.IDLE)
-            yield Spontaneous(stop_2, stop_words.StopRequested(), when=(now.phase != Turn.NONE) & second, switch=STOPS)
+            another: Any = stop_1.now.phase == stop_words.WAITING
+            yield Spontaneous(stop_2, stop_words.StopRequested(another), when=(now.phase != Turn.NONE) & second, switch=STOPS)
         yield Spontaneous(service, env.ContinuationDue(self.design.wakes), when=free & (service.now.offers > 0))
         yield Spontaneous(server, env.PermissionGiven(), when=server.now.asking, switch=ASKS)
 
@@ -257,18 +271,18 @@ class World:
             replies = one_of(phase, RequestPhase.OK, RequestPhase.REFUSED, RequestPhase.BROKEN, RequestPhase.BROKEN_LATE)
             yield Spontaneous(request, env.ReplyHandled(), when=replies)
         for interrupt in INTERRUPTS:
-            flying = interrupt.now.phase == env.UNDER_WAY
             waited = {"interrupt_1": stop_1, "interrupt_2": stop_2}.get(interrupt.name)
-            waits = None if waited is None else flying & (waited.now.phase == stop_words.WAITING)
-            if waits is not None:
+            flying = interrupt.now.phase == env.UNDER_WAY
+            waits = flying if waited is None else flying & (waited.now.phase == stop_words.WAITING)
+            if waited is not None:
                 yield Spontaneous(interrupt, env.InterruptProcessed(How.ANSWERED, False), when=waits)
                 yield Spontaneous(interrupt, env.InterruptProcessed(How.ANSWERED, True), when=waits & queued, switch=N13)
                 yield Spontaneous(interrupt, env.InterruptProcessed(How.FAILS, False), when=waits, switch=N4)
                 yield Spontaneous(interrupt, env.InterruptReplyHandled(), when=one_of(interrupt.now.phase, *env.REPLIES))
-            hangs = None if waits is None else N4
-            yield Spontaneous(interrupt, env.InterruptProcessed(How.HANGS, False), when=flying, switch=hangs)
-            yield Spontaneous(interrupt, env.InterruptProcessed(How.HANGS, True), when=flying & queued, switch=N13)
-            yield Spontaneous(interrupt, env.InterruptProcessed(How.LOST, False), when=flying, switch=N4)
+            late = flying if waited is None else flying & (waited.now.phase != stop_words.WAITING)
+            yield Spontaneous(interrupt, env.InterruptProcessed(How.UNHEARD, False), when=late)
+            yield Spontaneous(interrupt, env.InterruptProcessed(How.UNHEARD, True), when=late & queued, switch=N13)
+            yield Spontaneous(interrupt, env.InterruptProcessed(How.LOST, False), when=late, switch=N4)
 
     # ── order: what happens before anything else, without N3, N5, N9 or N10 ──
 
@@ -327,7 +341,6 @@ class World:
             switches=tuple(s for s in (*POWERS, *MORE) if s in used),
         )
 
-
     @staticmethod
     def _unheard(part: AnyPart, emitted: Collection[type], wired: Collection[tuple[str, type]]) -> tuple[type, ...]:
         from turnproof.machines.kernel import TIMER_EFFECTS
@@ -344,5 +357,3 @@ env_waiting = named(
     "something waits in the inbox",
     (server.now.a == Place.WAITING) | (server.now.b == Place.WAITING) | (server.now.c == Place.WAITING),
 )
-
-

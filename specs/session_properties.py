@@ -44,7 +44,6 @@ SKIPPED_USER = "S6: no end of an execution that served the user turn's prompt is
 SKIPPED_WAKE = "S6: no end of the continuation's own wake is skipped"
 ONE_TURN = "S7: a wake is taken at most once or dropped, never both"
 OWN_ASK = "S8: no permission request of the active turn's own execution is rejected"
-BUSY = "S9: busy is started and not ended, in the order handled"
 USER_RESTS = "L1: when everything is quiet no user turn is active"
 CONTINUATION_RESTS = "L2: when everything is quiet no continuation is active"
 WAKES_REST = "L3: when everything is quiet no wake is held without an offer"
@@ -113,8 +112,6 @@ def safety(world: World) -> tuple[Property, ...]:
         Always(ONE_TURN, truth.now.phase != ASTRAY, requirements="R-SES-7", harm="a background reply is shown twice"),
         Step(OWN_ASK, all_of(*(implies(asks[e] & (now.phase == Turn.USER) & (prompt == p) & (own[p] == e), shows) for e in ITEMS
                                for p in (A, B))), requirements="R-SES-8", harm="the user is never asked, and their own turn is killed"),
-        Step(BUSY, implies(session.on(ExecutionStarted), after.busy) & implies(session.on(ExecutionEnded), not_(after.busy)),
-             requirements="R-SES-9"),
         Step(DEAD_RESTS, implies(session.on(StreamDied), (after.phase == Turn.NONE)), requirements="R-SES-16", harm=STUCK),
     )  # fmt: skip
 

@@ -72,6 +72,11 @@ class EndHandled:
 
 
 @frozen
+class StartOver:
+    """The stream dropped, or went on: no wake is going to be held for the last start any more."""
+
+
+@frozen
 class WakeHeld:
     """The adapter holds a wake for the start it handles."""
 
@@ -117,17 +122,20 @@ TRUTH: Machine[Truth, Any, Any] = Machine(
     name="session_truth",
     initial=Truth(),
     now=truth,
-    events=(Delivered, StartHandled, EndHandled, WakeHeld, WakeTaken, WakeAbsorbed, WakesDropped, Told, Began, FirstFailed),
+    events=(Delivered, StartHandled, EndHandled, StartOver, WakeHeld, WakeTaken, WakeAbsorbed, WakesDropped, Told, Began, FirstFailed),
     effects=(),
     rows=(
+        Row(delivered, when=((delivered.item == "a") & truth.told_a) | ((delivered.item == "b") & truth.told_b),
+            ignore="its turn is over: nothing asks whose end comes"),
         Row(delivered, when=delivered.item == "a", data=evolve(truth, a=delivered.execution)),
         Row(delivered, when=delivered.item == "b", data=evolve(truth, b=delivered.execution)),
         Row(Delivered, ignore="which execution a report was delivered to is known by its wake"),
         Row(started, data=evolve(truth, running=started.execution)),
         Row(EndHandled, data=evolve(truth, running=NOBODY)),
-        Row(WakeHeld, when=NONE_HELD, data=evolve(truth, first=truth.running)),
-        Row(WakeHeld, when=ONE_HELD, data=evolve(truth, second=truth.running)),
-        Row(WakeHeld, data=evolve(truth, third=truth.running)),
+        Row(StartOver, data=evolve(truth, running=NOBODY)),
+        Row(WakeHeld, when=NONE_HELD, data=evolve(truth, first=truth.running, running=NOBODY)),
+        Row(WakeHeld, when=ONE_HELD, data=evolve(truth, second=truth.running, running=NOBODY)),
+        Row(WakeHeld, data=evolve(truth, third=truth.running, running=NOBODY)),
         Row(WakeTaken, when=NONE_HELD, to=ASTRAY),
         Row(WakeTaken, data=evolve(truth, taken=truth.first, first=truth.second, second=truth.third, third=NOBODY)),
         Row(WakeAbsorbed, when=NONE_HELD, to=ASTRAY),
@@ -137,7 +145,8 @@ TRUTH: Machine[Truth, Any, Any] = Machine(
         Row(WakesDropped, data=evolve(truth, first=NOBODY, second=NOBODY, third=NOBODY)),
         Row(told, when=told.prompt == NOBODY, data=evolve(truth, taken=NOBODY)),
         Row(told, when=((told.prompt == "a") & truth.told_a) | ((told.prompt == "b") & truth.told_b), to=TWICE),
-        Row(told, data=evolve(truth, told_a=truth.told_a | (told.prompt == "a"), told_b=truth.told_b | (told.prompt == "b"))),
+        Row(told, data=evolve(truth, a=choose(told.prompt == "a", NOBODY, truth.a), b=choose(told.prompt == "b", NOBODY, truth.b),
+                              told_a=truth.told_a | (told.prompt == "a"), told_b=truth.told_b | (told.prompt == "b"))),
         Row(FirstFailed, data=evolve(truth, failed=True)),
         Row(began, data=evolve(truth, told_a=choose(began.prompt == "a", False, truth.told_a),
                                told_b=choose(began.prompt == "b", False, truth.told_b))),
