@@ -1,4 +1,4 @@
-"""``python -m benchmarks [step|systems]``: measure everything, or one of them; print tables, write them to ``benchmarks/results/``."""
+"""``python -m benchmarks [step|load|replay|systems]``: measure everything or one; print, and write to ``benchmarks/results/``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import attrs
 from benchmarks import step_speed
 
 RESULTS = Path(__file__).parent / "results"
+BENCHMARKS = ("step", "load", "replay", "systems")
 
 
 def step_tables() -> dict[str, object]:
@@ -83,22 +84,56 @@ def _keep(kind: str, run: dict[str, Any]) -> None:
         print(f"wrote {path.name}")
 
 
+def load(quick: bool) -> list[str]:
+    """What a process full of live replies costs, beside the same by hand. Returns what is over its bar."""
+    from benchmarks import load as contest
+
+    both = contest.run(quick)
+    over = contest.over_the_bar(both)
+    text = "\n".join([contest.table(both), *(f"OVER: {sentence}" for sentence in over)])
+    print(text)
+    if not quick:
+        data = {**contest.facts(), "figures": [attrs.asdict(figures) for figures in both]}
+        (RESULTS / "load.json").write_text(json.dumps(data, indent=1) + "\n")
+        (RESULTS / "load.txt").write_text("\n".join(f"{name}: {value}" for name, value in contest.facts().items()) + f"\n\n{text}\n")
+    return over
+
+
+def replay(quick: bool) -> list[str]:
+    """What a replay and a monitor cost, beside a bare decode loop. Returns what is over its bar."""
+    from benchmarks import replay_speed as contest
+
+    figures = contest.measure(100_000 if quick else contest.LINES)
+    over = contest.over_the_bar(figures)
+    text = "\n".join([contest.table(figures), *(f"OVER: {sentence}" for sentence in over)])
+    print(text)
+    if not quick:
+        (RESULTS / "replay.json").write_text(json.dumps(attrs.asdict(figures), indent=1) + "\n")
+        (RESULTS / "replay.txt").write_text(f"command: python -m benchmarks replay\n\n{text}\n")
+    return over
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmarks; the figures of one run stand side by side because the machine is noisy."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure beside other programs, in one run.")
-    parser.add_argument("what", nargs="*", metavar="step|systems", help="what is measured; left out: everything")
-    parser.add_argument("--quick", action="store_true", help="small systems only, and nothing is written")
+    parser.add_argument("what", nargs="*", metavar="|".join(BENCHMARKS), help="what is measured; left out: everything")
+    parser.add_argument("--quick", action="store_true", help="small systems, operations and logs only, and nothing is written")
     parser.add_argument("--only", default="", metavar="KIND", help="systems whose kind contains this: two-phase, philosophers, registry")
     given = parser.parse_args(arguments)
     for name in given.what:
-        if name not in ("step", "systems"):
-            parser.error(f"no benchmark {name!r}; there are: step, systems")
+        if name not in BENCHMARKS:
+            parser.error(f"no benchmark {name!r}; there are: {', '.join(BENCHMARKS)}")
+    over: list[str] = []
     RESULTS.mkdir(exist_ok=True)
     if not given.what or "step" in given.what:
         step()
+    if not given.what or "load" in given.what:
+        over += load(given.quick)
+    if not given.what or "replay" in given.what:
+        over += replay(given.quick)
     if not given.what or "systems" in given.what:
         systems(given.quick, given.only)
-    return 0
+    return 1 if over else 0
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import msgspec
 
 from turnproof.checkers.traces.beliefs import Beliefs
 from turnproof.checkers.traces.log import LogReplay
+from turnproof.checkers.traces.monitor import Monitor
 from turnproof.machines.kernel import Taken
 from turnproof.machines.reply_operation import MACHINE
 from turnproof.machines.reply_operation_words import (
@@ -46,6 +47,12 @@ from turnproof.traces.writer import TraceWriter
 
 LIVE = 100
 ROUNDS = 4
+LINES, FEW = 1_000_000, 20_000
+"""Lines that are replayed; steps that are written and watched."""
+BAR = 0.5
+"""The least speed of a replay, of that of a bare decode loop."""
+MEMORY_MAX = 64 << 20
+"""Bytes by which the memory may grow, whatever the length of the log."""
 UNUSUAL = 0.03
 RARE = (
     AbortRequested(AbortReason.USER),
@@ -142,16 +149,45 @@ def replayed(path: Path, lines: int) -> float:
     return seconds
 
 
-def main(lines: int) -> int:
-    """Measure and print."""
+def watched(made: Sequence[Step]) -> float:
+    """Seconds of processor time for a monitor to judge every step as it happens."""
+    monitor = Monitor(SPEC)
+    start = time.process_time()
+    for step in made:
+        monitor(step)
+    seconds = time.process_time() - start
+    assert (monitor.steps, monitor.unjudged, monitor.first) == (len(made), 0, None)
+    return seconds
+
+
+@attrs.frozen
+class Figures:
+    """Microseconds a line or step, the best of :data:`ROUNDS` rounds; and what memory grew by in all of them."""
+
+    lines: int
+    file_bytes: int
+    grown_bytes: int
+    decode_us: float
+    typed_us: float
+    replay_us: float
+    write_us: float
+    monitor_us: float
+    late_monitor_us: float
+    """Of the last tenth of the steps that the monitor judged: it must cost what the first did."""
+
+
+def measure(lines: int = LINES) -> Figures:
+    """Write a log, then decode and replay it in alternating rounds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.jsonl"
-        few = list(steps(20_000))
+        few = list(steps(FEW))
         with TraceWriter(Path(folder) / "few.jsonl", MACHINE) as writer:
             start = time.process_time()
             for step in few:
                 writer(step)
             writing = (time.process_time() - start) / len(few)
+        tenth = len(few) // 10
+        monitor, late = (min(found) for found in zip(*(_judged(few, tenth) for _ in range(ROUNDS)), strict=True))
         del few
         with TraceWriter(path, MACHINE) as writer:
             for step in steps(lines):
@@ -161,14 +197,54 @@ def main(lines: int) -> int:
         rounds = [(bare(path, msgspec.json.decode), bare(path, typed), replayed(path, lines)) for _ in range(ROUNDS)]
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         size = path.stat().st_size
-    untyped, typed_, replay = (min(column) / lines * 1e6 for column in zip(*rounds, strict=True))
-    print(f"{lines:,} lines, {size / 1e6:.0f} MB; memory grew by {grown / 1024:.0f} MB at the highest")
-    print(f"{'':<28} {'us/line':>8} {'lines/s':>12} {'replay/it':>10}")
-    for name, cost in (("msgspec, decode to dict", untyped), ("msgspec, decode to Struct", typed_), ("replay", replay)):
-        print(f"{name:<28} {cost:>8.3f} {1e6 / cost:>12,.0f} {cost / replay:>10.2f}")
-    print(f"{'write':<28} {writing * 1e6:>8.3f} {1 / writing:>12,.0f}")
-    return 0
+    plain, typed_, replay = (min(column) / lines * 1e6 for column in zip(*rounds, strict=True))
+    return Figures(lines, size, grown * 1024, plain, typed_, replay, writing * 1e6, monitor * 1e6, late * 1e6)
+
+
+def _judged(made: Sequence[Step], tenth: int) -> tuple[float, float]:
+    """Seconds a step of a monitor: over all, and over the last tenth."""
+    whole, first = watched(made), watched(made[:-tenth])
+    return whole / len(made), max(0.0, whole - first) / tenth
+
+
+def table(figures: Figures) -> str:
+    """The figures as text."""
+    rows = (
+        ("msgspec, decode to dict", figures.decode_us),
+        ("msgspec, decode to Struct", figures.typed_us),
+        ("replay", figures.replay_us),
+        ("write a line", figures.write_us),
+        ("monitor, a step", figures.monitor_us),
+    )
+    lines = [
+        f"{figures.lines:,} lines, {figures.file_bytes / 1e6:.0f} MB; memory grew by {figures.grown_bytes / 1e6:.0f} MB at the highest",
+        f"{'':<28} {'us each':>8} {'each/s':>12} {'x replay':>10}",
+    ]
+    lines += [f"{name:<28} {cost:>8.3f} {1e6 / cost:>12,.0f} {cost / figures.replay_us:>10.2f}" for name, cost in rows]
+    return "\n".join(lines)
+
+
+def over_the_bar(figures: Figures) -> list[str]:
+    """What is slower, or larger, than it may be. Of a short log nothing is said: most of the time goes into the first thousand lines."""
+    found: list[str] = []
+    if figures.lines < LINES:
+        return found
+    if figures.replay_us > figures.decode_us / BAR:
+        found.append(f"a replay is at {figures.decode_us / figures.replay_us:.2f} of the speed of a bare decode loop, the bar is {BAR}")
+    if figures.grown_bytes > MEMORY_MAX:
+        found.append(f"memory grew by {figures.grown_bytes / 1e6:.0f} MB while it replayed")
+    return found
+
+
+def main(lines: int) -> int:
+    """Measure and print."""
+    figures = measure(lines)
+    print(table(figures))
+    over = over_the_bar(figures)
+    for sentence in over:
+        print(f"OVER: {sentence}")
+    return 1 if over else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000))
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else LINES))
