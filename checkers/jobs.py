@@ -15,6 +15,7 @@ jobs run one after the other in this process, with the same results.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import sys
@@ -53,6 +54,8 @@ class Findings:
     also: Mapping[str, list[Verdict]] = attrs.field(factory=dict)
     """What other engines would have found, answered on the way."""
     coverage: SystemCoverage | None = None
+    interrupted: bool = False
+    """Ctrl-C ended it before it was done."""
 
 
 @attrs.frozen
@@ -61,6 +64,8 @@ class Job:
 
     name: str
     run: Callable[[Progress], list[Verdict] | Findings]
+    gives_up: bool = False
+    """Told of Ctrl-C by SIGINT, it soon ends with what it knows by then."""
 
 
 @attrs.frozen
@@ -74,6 +79,11 @@ class Done:
     size: Size | None = None
     also: Mapping[str, list[Verdict]] = attrs.field(factory=dict)
     coverage: SystemCoverage | None = None
+    interrupted: bool = False
+
+
+INTERRUPTED = "interrupted"
+"""The error of a job that Ctrl-C ended, or kept from beginning."""
 
 
 def can_fork() -> bool:
@@ -84,11 +94,14 @@ def can_fork() -> bool:
 def run_jobs(jobs: Sequence[Job], progress: Progress, *, workers: int = 2) -> Iterator[Done]:
     """Every job's result, in the order in which they finish. Jobs are started in the order given, ``workers`` at a time.
 
-    ``KeyboardInterrupt`` ends the children and is raised again. Closing the iterator early ends them too.
+    ``KeyboardInterrupt`` ends the children and is raised again; but if a job is under way that ends with what it knows, it is told,
+    and its result comes out, and all others are :data:`INTERRUPTED`. Closing the iterator early ends the children too.
     """
     if workers < 2 or len(jobs) < 2 or not can_fork():
+        interrupted = False
         for job in jobs:
-            done = run_here(job, progress)
+            done = Done(job.name, (), 0.0, INTERRUPTED) if interrupted else run_here(job, progress)
+            interrupted |= done.interrupted
             progress.say(f"{job.name}: finished", 1, 1)
             yield done
         return
@@ -104,7 +117,10 @@ def run_here(job: Job, progress: Progress) -> Done:
         return Done(job.name, (), time.perf_counter() - started, describe(problem))
     findings = found if isinstance(found, Findings) else Findings(found, None)
     seconds = time.perf_counter() - started
-    return Done(job.name, tuple(findings.verdicts), seconds, size=findings.size, also=findings.also, coverage=findings.coverage)
+    return Done(
+        job.name, tuple(findings.verdicts), seconds, size=findings.size, also=findings.also, coverage=findings.coverage,
+        interrupted=findings.interrupted,
+    )  # fmt: skip
 
 
 def describe(problem: BaseException) -> str:
@@ -132,14 +148,18 @@ class _PipeProgress:
             self.pipe.send((what, done, total))
 
 
-def _child(job: Job, pipe: Connection) -> None:
+def _child(job: Job, pipe: Connection, parent: int) -> None:
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
+    _die_with(parent)
     # The parent alone answers Ctrl-C: it ends this group with SIGTERM, which must unwind so that solvers are reaped.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.default_int_handler if job.gives_up else signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        done = run_here(job, _PipeProgress(pipe))
+        try:
+            done = run_here(job, _PipeProgress(pipe))
+        except KeyboardInterrupt:
+            done = Done(job.name, (), 0.0, INTERRUPTED)
         try:
             pipe.send(done)
         except (TypeError, AttributeError, ValueError) as problem:
@@ -148,31 +168,72 @@ def _child(job: Job, pipe: Connection) -> None:
         os._exit(1)
 
 
+def _die_with(parent: int) -> None:
+    """Linux: be killed when the parent is, which then can end nobody; a search must not go on that nobody waits for."""
+    parent_death_signal = 1
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 def _run_forked(jobs: Sequence[Job], progress: Progress, workers: int) -> Iterator[Done]:
     waiting = list(jobs)
-    running: dict[Connection, tuple[Job, BaseProcess, float]] = {}
+    running: Running = {}
     try:
         while waiting or running:
             while waiting and len(running) < workers:
                 pipe, process = _start(waiting[0])
                 running[pipe] = (waiting.pop(0), process, time.perf_counter())
-            for ready in cast("list[Connection]", wait(list(running))):
-                job, process, started = running[ready]
-                done = _receive(ready, job, process, started, progress)
-                if done is not None:
-                    del running[ready]
-                    ready.close()
-                    process.join()
-                    progress.say(f"{job.name}: finished", 1, 1)
-                    yield done
+            try:
+                finished = _finished(running, progress)
+            except KeyboardInterrupt:
+                if not any(job.gives_up for job, _, _ in running.values()):
+                    raise
+                finished = [*_stopped(running), *(Done(job.name, (), 0.0, INTERRUPTED) for job in waiting)]
+                waiting.clear()
+            for done in finished:
+                progress.say(f"{done.name}: finished", 1, 1)
+                yield done
     finally:
         _end([process for _, process, _ in running.values()])
+
+
+Running = dict[Connection, tuple[Job, BaseProcess, float]]
+
+
+def _finished(running: Running, progress: Progress) -> list[Done]:
+    """Wait for a word; the results among what was said."""
+    found = []
+    for ready in cast("list[Connection]", wait(list(running))):
+        job, process, started = running[ready]
+        done = _receive(ready, job, process, started, progress)
+        if done is not None:
+            del running[ready]
+            ready.close()
+            process.join()
+            found.append(done)
+    return found
+
+
+def _stopped(running: Running) -> list[Done]:
+    """After Ctrl-C: jobs that can are told to end with what they know and are still running; the others are ended here."""
+    ended = [(pipe, job, process) for pipe, (job, process, _) in running.items() if not job.gives_up]
+    for job, process, _ in running.values():
+        if job.gives_up and process.pid is not None:
+            with contextlib.suppress(OSError):
+                os.kill(process.pid, signal.SIGINT)
+    _end([process for _, _, process in ended])
+    for pipe, _, _ in ended:
+        del running[pipe]
+        pipe.close()
+    return [Done(job.name, (), 0.0, INTERRUPTED) for _, job, _ in ended]
 
 
 def _start(job: Job) -> tuple[Connection, BaseProcess]:
     context = get_context("fork")
     mine, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(job, theirs), name=f"turnproof {job.name}")
+    process = context.Process(target=_child, args=(job, theirs, os.getpid()), name=f"turnproof {job.name}")
     with warnings.catch_warnings():
         # Python 3.12 warns of a fork beside other threads. The child uses nothing that a thread of the parent could hold.
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -21,6 +21,7 @@ def explicit(spec: SystemSpec, plan: Plan, progress: Progress) -> Findings:
     from turnproof.checkers.golden import check_system_golden
     from turnproof.checkers.network import explicit as engine
     from turnproof.checkers.network.coverage import coverage
+    from turnproof.checkers.network.walk import INTERRUPT
 
     graph = engine.explore(
         spec, off=plan.off, symmetry=plan.symmetry, limit=plan.states, seconds=plan.seconds, memory=plan.memory, progress=progress
@@ -32,6 +33,7 @@ def explicit(spec: SystemSpec, plan: Plan, progress: Progress) -> Findings:
         Size(walk.states, walk.transitions, walk.depth, representatives=graph.symmetry is not None),
         also={"golden": check_system_golden(spec, graph, manifest_path())} if golden else {},
         coverage=coverage(graph),
+        interrupted=walk.why == INTERRUPT,
     )
 
 

@@ -124,7 +124,8 @@ class _Subject:
     def jobs(self) -> list[tuple[str, Job]]:
         """The engines that are to run, by name."""
         started = [name for name in ENGINES if name in self.waiting and not self._answered_within(name)]
-        return [(name, Job(self.prefix + name, partial(self._run, name))) for name in started]
+        gives_up = not isinstance(self.spec, Spec)
+        return [(name, Job(self.prefix + name, partial(self._run, name), gives_up)) for name in started]
 
     def _answered_within(self, name: str) -> bool:
         """Whether another engine that runs here answers for this one as well."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from click.testing import CliRunner, Result
 from systems import CALL_SPEC, Work, service
 
 from turnproof.checkers import engines, system_engines
+from turnproof.checkers.network.explicit import check_variants
 from turnproof.checkers.own_checks import own_checks
 from turnproof.checkers.report.model import AnySpec
 from turnproof.checkers.verdict import Outcome
@@ -27,6 +31,7 @@ from turnproof.cli.misuse import Misuse
 from turnproof.specs import catalog
 from turnproof.specs.classics.two_phase_commit import SPEC as COMMIT
 from turnproof.specs.language import Sometimes
+from turnproof.specs.system import SystemVariant
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
@@ -240,3 +245,78 @@ def test_coverage_of_a_system(calls: Path) -> None:
     figures = json.loads(run("coverage", "call", "--pairs", "--json", "-").stdout)
     assert ["caller <- AskRequested", "caller: reply expires"] in figures["pairs"]
     assert complaint("coverage", "front_door", "--pairs") == "--pairs is about systems, and front_door is a machine"
+
+
+# ── interruption ──
+
+
+@pytest.fixture
+def slow(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A walk over sixty million states that has begun."""
+    pytest.importorskip("numba")
+    command = [sys.executable, str(ROOT / "tests" / "cli_slow_system.py"), "verify", "commit", *request.param]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if re.search(r"^turnproof: explicit: states .* [\d,]+,\d{3}, ", line):
+                break
+        else:
+            pytest.fail("it never walked")
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+ALONE, BESIDE = ("--engine", "explicit"), ("--engine", "explicit,variants,golden")
+
+
+@pytest.mark.parametrize("slow", [ALONE, BESIDE], ids=["in this process", "beside others"], indirect=True)
+def test_ctrl_c_ends_in_undetermined_with_what_was_covered(slow: subprocess.Popen[str]) -> None:
+    os.killpg(slow.pid, signal.SIGINT)
+    out, _ = slow.communicate(timeout=60)
+    assert slow.returncode == 3, out
+    text = " ".join(out.split())
+    found = re.search(r"cut short \(([\d,]+) states, [\d,]+ steps; [^)]*\): an interrupt ended the search at", text)
+    assert found is not None, out
+    assert 0 < int(found[1].replace(",", "")) < 61_470_720
+    assert " 0 violated, " in text
+    assert "HOLDS nobody commits" not in text
+
+
+@pytest.mark.parametrize("slow", [BESIDE], ids=["beside others"], indirect=True)
+def test_kill_9_in_the_middle_leaves_the_next_run_whole(slow: subprocess.Popen[str]) -> None:
+    os.killpg(slow.pid, signal.SIGKILL)
+    slow.communicate(timeout=60)
+    assert slow.returncode == -signal.SIGKILL
+    done = subprocess.run([sys.executable, "-c", COUNTS], env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "288 compiled\n"), done.stderr
+
+
+COUNTS = """
+from turnproof.checkers.network.explicit import explore
+from turnproof.specs.classics.two_phase_commit import SPEC
+walk = explore(SPEC, properties=()).walk
+print(walk.states, walk.engine)
+"""
+
+
+def test_after_ctrl_c_no_other_variant_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    class Impatient:
+        def say(self, what: str, done: int, total: int | None = None) -> None:
+            calls.append(what)
+            if what.startswith("states"):
+                raise KeyboardInterrupt
+
+    variant = SystemVariant(system=CALL_SPEC.system, about="", violates={CALL_SPEC.properties[0].name: 99})
+    other = attrs.evolve(variant, system=attrs.evolve(CALL_SPEC.system, name="another"))
+    spec = attrs.evolve(CALL_SPEC, variants=(variant, other))
+    first, second = check_variants(spec, progress=Impatient())
+    assert first.outcome is second.outcome is Outcome.UNDETERMINED
+    assert first.detail.startswith("not broken so far; an interrupt ended the search at ")
+    assert second.detail == "not begun, for an interrupt came before"

@@ -79,3 +79,43 @@ def test_another_source_is_another_cache(monkeypatch: pytest.MonkeyPatch, tmp_pa
     same = jit.version()
     (tmp_path / "step.py").write_text("# changed\n")
     assert jit.version() != same
+
+
+def triple(x: int) -> int:
+    return 3 * x
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder with a compiled function in it."""
+    monkeypatch.setattr(jit, "_FOLDER", tmp_path)
+    assert jit.compiled(triple)(14) == 42
+    return tmp_path
+
+
+def found_again() -> bool:
+    """Whether the function is taken from the folder; it must work in any case."""
+    made: Any = jit.compiled(triple)
+    assert made(14) == 42
+    return bool(sum(made.stats.cache_hits.values()))
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+@pytest.mark.parametrize("broken", [lambda data: data[:50], lambda data: b"", lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]])
+def test_a_broken_file_is_compiled_anew_and_mended(kept: Path, kind: str, broken: Any) -> None:
+    assert found_again()
+    (path,) = kept.rglob(f"*.{kind}")
+    path.write_bytes(broken(path.read_bytes()))
+    assert not found_again(), "a single wrong bit is noticed"
+    assert found_again()
+
+
+def test_a_folder_that_vanishes_or_is_full_costs_nothing_but_time(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(jit.Kept, "_save_data", full)
+    for path in kept.rglob("*.nb?"):
+        path.unlink()
+    assert not found_again()
+    assert not found_again()

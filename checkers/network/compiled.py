@@ -31,7 +31,7 @@ from turnproof.checkers.network.shard import Full, Shard
 from turnproof.checkers.network.symmetry import Symmetry, chosen, faulty, performable
 from turnproof.checkers.network.tables import CODES, Tables
 from turnproof.checkers.network.triggers import Kind, Trigger
-from turnproof.checkers.network.walk import Choice, Flaw, Limits, Question, Trace, Walk, replay
+from turnproof.checkers.network.walk import INTERRUPT, Choice, Flaw, Limits, Question, Trace, Walk, replay
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.specs.language import Property
 
@@ -139,7 +139,7 @@ class CompiledWalk:
                 while walk.complete and self._level(pool, limits, began, progress):
                     self._end_if(limits.enough({self.questions[n].key for n in self.found}))
         except KeyboardInterrupt:
-            walk.complete, walk.why = False, "an interrupt"
+            walk.complete, walk.why = False, INTERRUPT
         except Full:
             self._end_if(limits.held(1 << 62))
         if not walk.complete:

@@ -63,6 +63,8 @@ class SystemCoverage:
     """What may begin a step -> ``changes the state``, ``changes nothing``, or ``never``."""
     depths: tuple[int, ...]
     """Number of states first reached in 0, 1, 2, ... steps."""
+    cut_short: str = ""
+    """What ended the walk before it was done; empty if nothing did."""
     pairs: tuple[tuple[str, str], ...] | None = None
     """Which step may directly follow which, by what begins them; None where it was not asked."""
 
@@ -86,6 +88,7 @@ class SystemCoverage:
             ],
             "triggers": dict(self.triggers),
             "depths": list(self.depths),
+            "cut_short": self.cut_short,
             **({} if self.pairs is None else {"pairs": [list(pair) for pair in self.pairs]}),
         }
 
@@ -110,6 +113,7 @@ class SystemCoverage:
     def text(self) -> str:
         """Plain text: for each part the matrix of events and phases, then its rows; then what began steps, and the depths."""
         lines = [f"{self.system}: {self.states:,} states, {self.transitions:,} steps, at most {len(self.depths) - 1} steps from the start"]
+        lines += [f"not all of it: {self.cut_short} ended the walk"] if self.cut_short else []
         for part in self.parts:
             lines += ["", f"{part.part} ({part.machine})", *_matrix(part)]
             lines += [f"  {row.row}: answers {row.fired:,}, passed {row.passed:,}, {row.words}" for row in part.rows]
@@ -147,6 +151,7 @@ def coverage(graph: NetworkGraph, *, with_pairs: bool = False) -> SystemCoverage
         parts=tuple(_part(part, handled.get(part.name, [])) for part in graph.system.everyone),
         triggers={str(t): words[walk.taken.get(n)] for n, t in enumerate(graph.triggers)},
         depths=tuple(walk.levels),
+        cut_short=walk.why,
         pairs=tuple(sorted(pairs(graph))) if with_pairs else None,
     )
 

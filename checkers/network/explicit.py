@@ -20,7 +20,7 @@ from turnproof.checkers.network.story import code, tell
 from turnproof.checkers.network.symmetry import Symmetry
 from turnproof.checkers.network.triggers import Trigger, triggers
 from turnproof.checkers.network.vacuity import unused
-from turnproof.checkers.network.walk import Flaw, Limits, Question, Trace, Walk, replay
+from turnproof.checkers.network.walk import INTERRUPT, Flaw, Limits, Question, Trace, Walk, replay
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.checkers.verdict import Engine, Outcome, Story, Verdict
 from turnproof.machines.kernel import TableError, show
@@ -365,7 +365,9 @@ def check_variants(spec: SystemSpec, *, progress: Progress | None = None, limit:
     verdicts: list[Verdict] = []
     for number, variant in enumerate(spec.variants):
         said.say("variants checked", number, len(spec.variants))
-        verdicts += _check_variant(spec, variant, limit, said)
+        interrupted = any(INTERRUPT in v.detail for v in verdicts)
+        made = _check_variant(spec, variant, 1 if interrupted else limit, said)
+        verdicts += [attrs.evolve(v, detail=f"not begun, for {INTERRUPT} came before") for v in made] if interrupted else made
     return verdicts
 
 
@@ -378,9 +380,9 @@ def _check_variant(spec: SystemSpec, variant: SystemVariant, limit: int | None, 
         story = None if found is None else found.story
         outcome = Outcome.VIOLATED
         if story is None:
-            if not graph.walk.complete:
-                outcome = Outcome.UNDETERMINED
             detail = f"it is not broken; it should be in {steps(length)}. What it was: {variant.about}"
+            if not graph.walk.complete:
+                outcome, detail = Outcome.UNDETERMINED, f"not broken so far; {cut_short(graph)}"
         elif story.length != length:
             detail = f"it is broken in {steps(story.length)} at the shortest, not in {length}: correct the length, or the variant"
         else:

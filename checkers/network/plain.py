@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from turnproof.checkers.network.run import Broken, Cut, Delivery, Occurrence, Runner, World
 from turnproof.checkers.network.symmetry import Canonical, Symmetry
 from turnproof.checkers.network.triggers import Trigger
-from turnproof.checkers.network.walk import Choice, Flaw, Handled, Limits, Over, Question, Trace, Walk
+from turnproof.checkers.network.walk import INTERRUPT, Choice, Flaw, Handled, Limits, Over, Question, Trace, Walk
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.specs.language import Property
 from turnproof.specs.system import AnyPart
@@ -62,7 +62,7 @@ class PlainWalk:
                 if walk.complete and limits.enough(walk.hits):
                     walk.complete, walk.why = False, limits.enough(walk.hits)
         except KeyboardInterrupt:
-            walk.complete, walk.why = False, "an interrupt"
+            walk.complete, walk.why = False, INTERRUPT
         walk.states, walk.seconds = len(self.worlds), time.monotonic() - began
         walk.handled = list(self._handled.values())
         return walk

@@ -7,7 +7,7 @@ beginning: an event that comes to a part, an expiry, a delivery.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
@@ -76,8 +76,9 @@ def _beginning(trigger: Trigger) -> Beginning:
 def _question(prop: Always | Step, number: int, beginning: Beginning) -> Question:
     kind, where, event = beginning
     began = received(where, cast(type, event)) >= 1 if kind in (Kind.SEND, Kind.EXPIRE) else channel_did(where, DID[kind])
-    holds = formula(prop.holds, prop.name)
-    breaks = not_(holds) if isinstance(prop, Step) else cast(Formula, holds) & not_(later(holds))
+    holds: Any = formula(prop.holds, prop.name)
+    after: Any = later(holds)
+    breaks = not_(holds) if isinstance(prop, Step) else holds & not_(after)
     return Question((ROUTE, prop.name, number), formula(breaks & began, prop.name), Over.STEP)
 
 

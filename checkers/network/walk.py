@@ -16,6 +16,10 @@ Key = tuple[str, str, int]
 """What kind of question, about which property, and which of several of that kind."""
 
 
+INTERRUPT = "an interrupt"
+"""Why a walk ended that Ctrl-C ended."""
+
+
 class Over(Enum):
     """What a question is about."""
 

@@ -7,8 +7,10 @@ kernel is the plain walk.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import pickle
 import sys
 import tempfile
 import warnings
@@ -19,6 +21,7 @@ from typing import Any, TypeVar, cast
 import numba
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
+from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -65,6 +68,63 @@ def cache_folder() -> Path | None:
 _FOLDER = cache_folder()
 
 
+class Kept(IndexDataCacheFile):
+    """The files in which numba keeps one compiled function, each with the digest of its bytes.
+
+    A file that is broken, or of which a part was never written, is as good as none: the function is compiled anew. So it is where
+    nothing can be written any more.
+    """
+
+    def _load_index(self) -> dict[Any, str]:
+        files: Any = self
+        try:
+            version, stamp, known = _whole(Path(files._index_path))
+        except (OSError, ValueError):
+            return {}
+        return dict(known) if (version, stamp) == (files._version, files._source_stamp) else {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        files: Any = self
+        self._keep(files._index_path, (files._version, files._source_stamp, overloads))
+
+    def _load_data(self, name: str) -> Any:
+        files: Any = self
+        return _whole(Path(files._data_path(name)))
+
+    def _save_data(self, name: str, data: object) -> None:
+        files: Any = self
+        self._keep(files._data_path(name), data)
+
+    def _keep(self, path: str, thing: object) -> None:
+        files: Any = self
+        made = files._dump(thing)
+        with files._open_for_write(path) as file:
+            file.write(hashlib.sha256(made).digest() + made)
+
+    def save(self, key: object, data: object) -> None:
+        """As numba's, but a full or vanished disk costs the time of compiling again, and nothing else."""
+        files: Any = super()
+        with contextlib.suppress(OSError):
+            files.save(key, data)
+
+
+def _whole(path: Path) -> Any:
+    """What a file holds. Raises ``OSError``, which numba takes for a file that is gone, also if a bit of it is wrong."""
+    data = path.read_bytes()
+    size = hashlib.sha256().digest_size
+    if hashlib.sha256(data[size:]).digest() != data[:size]:
+        raise OSError(f"{path} is broken")
+    return pickle.loads(data[size:])
+
+
+def _carefully(function: Any) -> Any:
+    """Have numba keep the function in :class:`Kept` files."""
+    cache, files = function._cache, cast(Any, Kept)
+    known = cache._cache_file
+    cache._cache_file = files(known._cache_path, cache._impl.filename_base, known._source_stamp)
+    return function
+
+
 def compiled(function: F) -> F:
     """``function`` compiled by numba, without the interpreter's lock, and cached if any folder can be written."""
     # Through Any: numba's annotations know no function that numba compiles.
@@ -75,7 +135,7 @@ def compiled(function: F) -> F:
         return cast(F, njit(nogil=True, error_model="numpy")(function))
     kept, config.CACHE_DIR = config.CACHE_DIR, str(_FOLDER)
     try:
-        return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
+        return cast(F, _carefully(njit(cache=True, nogil=True, error_model="numpy")(function)))
     finally:
         config.CACHE_DIR = kept
 
