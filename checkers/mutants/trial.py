@@ -27,6 +27,7 @@ from turnproof.checkers.graph import Block
 from turnproof.checkers.judge import Judge
 from turnproof.checkers.mutants.complete import completed
 from turnproof.checkers.mutants.original import Judged, Original, iterate
+from turnproof.checkers.mutants.same import Alike
 from turnproof.checkers.mutants.words import Fate, Mutant, Result
 from turnproof.checkers.mutants.world import Fragment, LeavesDomain, NotBuilt, Table, TooLarge, World
 from turnproof.machines.kernel import Ignored, Kind, Refused, TableError, Taken, fields_of
@@ -70,6 +71,7 @@ class Trial:
         graph, block = self.original.graph, world.block
         here = slice(block.start, block.stop)
         self.row = world.chosen()
+        self.alike = Alike(graph, world.rows)
         self.successor, self.effects = graph.successor[here].copy(), graph.effects[here].copy()
         before, hole = graph.row[here], graph.hole
         other = (self.row != before) | (self.row > hole)
@@ -122,15 +124,26 @@ class Trial:
         """Step the open pairs of these nodes, and say what the ones that differ break."""
         here = np.zeros_like(self.open)
         here[:, nodes] = self.open[:, nodes]
-        world, start = self.world, self.world.block.start
-        for event, node in iterate(here):
-            row, successor, effects = world.step(node, start + event)
-            if self._differs(event, node, row, successor, effects):
-                self.different[event, node] = True
-                self.successor[event, node], self.effects[event, node] = successor, effects
+        for event, same in self._groups(here):
+            if self._step(event, int(same[0])):
+                for node in same[1:].tolist():
+                    self._step(event, node)
         self.open &= ~here
         here &= self.different
         return self._broken(here) if here.any() else ""
+
+    def _groups(self, among: Array) -> Iterator[tuple[int, Array]]:
+        """Groups of pairs of which all differ or none does."""
+        block = self.world.block
+        return self.alike.groups(self.original.graph.row[block.start : block.stop], self.row, among)
+
+    def _step(self, event: int, node: int) -> bool:
+        row, successor, effects = self.world.step(node, self.world.block.start + event)
+        differs = self._differs(event, node, row, successor, effects)
+        if differs:
+            self.different[event, node] = True
+            self.successor[event, node], self.effects[event, node] = successor, effects
+        return differs
 
     def _differs(self, event: int, node: int, row: int, successor: int, effects: int) -> bool:
         graph, number = self.original.graph, self.world.block.start + event
@@ -207,8 +220,8 @@ class Trial:
         original, world = self.original, self.world
         states = original.graph.states
         for marks in original.opaque:
-            for event, node in iterate(tried):
-                state = marked(states[node], marks)
+            for event, same in self._groups(tried):
+                state = marked(states[int(same[0])], marks)
                 happened = marked(original.graph.events[world.block.start + event], marks)
                 if _told(world.answer(state, happened)) != _told(original.machine.generated[world.event](state, happened)):
                     return True
