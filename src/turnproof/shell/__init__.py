@@ -2,9 +2,9 @@
 
 ``Runner`` is one instance of one machine; ``turnproof.shell.reply_operation`` has the typed way to one reply. Whole lifecycles, wired of
 many machines: ``ReplyRegistry`` holds the replies of a gateway, ``AttemptRunner`` runs the turns of one session in it, ``TurnLoop`` is the
-loop of a coding agent. ``virtual_time`` and ``run_virtual`` make tests take no time, ``RealClock`` plays them once for real; pytest
-finds the fixtures of ``turnproof.shell.fixtures``. Needs attrs and the standard library, nothing else, and loads no machine that you do
-not use.
+loop of a coding agent, ``Session`` an adapter beside a server whose events name nobody. ``virtual_time`` and ``run_virtual`` make tests
+take no time, ``RealClock`` plays them once for real; pytest finds the fixtures of ``turnproof.shell.fixtures``. Needs attrs and the
+standard library, nothing else, and loads no machine that you do not use.
 """
 
 from __future__ import annotations
@@ -44,6 +44,19 @@ if TYPE_CHECKING:
         RegistryError,
         SessionIdTaken,
         SuccessorAdmissionBlocked,
+    )
+    from turnproof.shell.session import Session
+    from turnproof.shell.session_transport import (
+        PromptRejected,
+        QuestionUnanswered,
+        SessionBusy,
+        SessionError,
+        Snapshot,
+        StopFailed,
+        StreamDown,
+        Transport,
+        TurnEnd,
+        WireEvent,
     )
     from turnproof.shell.turn_loop import TurnLoop
     from turnproof.shell.turn_loop_words import (
@@ -95,8 +108,10 @@ __all__ = [
     "Performed",
     "Plan",
     "PromptRefused",
+    "PromptRejected",
     "Provider",
     "ProviderFailure",
+    "QuestionUnanswered",
     "QueuedTurnFirst",
     "RealClock",
     "ReasoningPart",
@@ -108,20 +123,29 @@ __all__ = [
     "RunResult",
     "Runner",
     "RunnerClosed",
+    "Session",
+    "SessionBusy",
+    "SessionError",
     "SessionIdTaken",
     "Signal",
+    "Snapshot",
     "Step",
+    "StopFailed",
+    "StreamDown",
     "StreamError",
     "StreamPart",
     "SuccessorAdmissionBlocked",
     "Summary",
     "TextPart",
     "TraceStep",
+    "Transport",
+    "TurnEnd",
     "TurnLoop",
     "TurnResult",
     "UserMessage",
     "VirtualClock",
     "VirtualLoop",
+    "WireEvent",
     "log_failure",
     "run_virtual",
     "virtual_time",
@@ -136,6 +160,11 @@ _LATER = {
     "reply_registry_words": (
         "AdmissionRefused", "AlreadyActive", "Backend", "FollowupAdmissionBlocked", "KeyChangeRefused", "LaneBusy", "QueuedTurnFirst",
         "RegistryClosed", "RegistryError", "SessionIdTaken", "SuccessorAdmissionBlocked",
+    ),
+    "session": ("Session",),
+    "session_transport": (
+        "PromptRejected", "QuestionUnanswered", "SessionBusy", "SessionError", "Snapshot", "StopFailed", "StreamDown", "Transport",
+        "TurnEnd", "WireEvent",
     ),
     "turn_loop": ("TurnLoop",),
     "turn_loop_words": (
