@@ -106,6 +106,26 @@ def _symbolic(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[
     return smt.check(spec, graph, certificate=plan.certificate, progress=progress)
 
 
+def _symbolic_of_system(spec: SystemSpec, plan: Plan, progress: Progress) -> list[Verdict]:
+    from turnproof.checkers import smt_network
+
+    return smt_network.check(spec, certificate=plan.certificate, progress=progress)
+
+
+MOST_ROWS = 400
+"""Rows of all parts together beyond which a system is proved only where it is asked for: it takes minutes."""
+
+
+def _not_unasked(spec: SystemSpec, plan: Plan) -> str:
+    """Why a system is not proved."""
+    if plan.off:
+        return "it proves with every switch on"
+    rows = sum(len(part.machine.rows) for part in spec.system.everyone)
+    if rows > MOST_ROWS and "symbolic" not in plan.engines:
+        return f"its parts have {rows:,} rows, which takes minutes: ask for it by --engine symbolic"
+    return ""
+
+
 def _stateful(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
     from turnproof.checkers import stateful
 
@@ -149,7 +169,11 @@ def _no_checkout(spec: Spec) -> str:
 
 ENGINES: Mapping[str, EngineEntry] = {
     "symbolic": EngineEntry(
-        _symbolic, Engine.SYMBOLIC, "proofs for any length of run and any count, re-checked; agreement of the readings; shadowed rows"
+        _symbolic,
+        Engine.SYMBOLIC,
+        "proofs for any length of run and any count, re-checked; agreement of the readings; shadowed rows",
+        run_system=_symbolic_of_system,
+        needs_of_system=_not_unasked,
     ),
     "explicit": EngineEntry(
         _explicit,

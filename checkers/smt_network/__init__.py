@@ -15,7 +15,7 @@ explicit engine has shown it within its bounds, and the report says which proper
 | module | holds |
 |---|---|
 | ``variables``, ``fold`` | the variables of a system; making small terms |
-| ``cascade``, ``relation`` | one step, run to completion, as terms; every action and its rows; formulas |
+| ``rules``, ``cascade``, ``relation`` | what steps share; one step, run to completion, as terms; every action and its rows; formulas |
 | ``columns``, ``agreement``, ``probe`` | explored states and steps as columns; comparing them with the terms; and with z3 itself |
 | ``pieces``, ``search`` | the text of a certificate and the questions mined; looking for an invariant |
 | ``engine``, ``report`` | a whole run; its verdicts |

@@ -255,7 +255,7 @@ def edges(
 
 
 def deliveries(network: Network, runner: Runner, triggers: Sequence[Trigger], worlds: Sequence[World], comparison: Comparison) -> Agreed:
-    """Perform every step of ``worlds`` through ``machine.step``; the terms must handle the same events by the same rows in the same order."""
+    """Perform every step of ``worlds`` through ``machine.step``; the terms must handle the same events by the same rows, in order."""
     differences: list[Difference] = []
     performed = 0
     for world in worlds:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from turnproof.checkers.network.compiled import CompiledWalk
 
 Column = NDArray[Any]
-ROWS = 20_000
-"""States of a block."""
+ROWS, SAMPLED_ROWS = 20_000, 2_000
+"""States of a block, and of one of a sample."""
 MOST_FORMULAS = 62
 """Formulas about steps that one pass of the kernel decides."""
 
@@ -138,11 +138,12 @@ class States:
         programs = np.array([(n % MOST_FORMULAS, compiler.program(f)) for n, f in enumerate(formulas)], np.int32).reshape(-1, 2)
         engine.recompiled()
         # A walk that ended early has states whose steps were not all looked at; the tables may lack entries for them.
-        places = [(s, first) for s, shard in enumerate(engine.shards) for first in range(0, self._expanded(engine, s), ROWS)]
+        rows = ROWS if steps is None else SAMPLED_ROWS
+        places = [(s, first) for s in range(len(engine.shards)) for first in range(0, self._expanded(engine, s), rows)]
         if steps is not None:
             random.Random(seed).shuffle(places)
         for s, first in places:
-            yield self._of_shard(engine, s, first, min(first + ROWS, self._expanded(engine, s)), programs)
+            yield self._of_shard(engine, s, first, min(first + rows, self._expanded(engine, s)), programs)
 
     def _expanded(self, engine: CompiledWalk, shard: int) -> int:
         return engine.shards[shard].count if engine.walk.complete else engine.places[shard].position
@@ -159,9 +160,10 @@ class States:
         for n in range(passes):
             holds: Column = np.zeros(room, np.int64)
             asked = programs[n * MOST_FORMULAS : (n + 1) * MOST_FORMULAS]
-            _, made = edges_of(
+            _, written = edges_of(
                 engine.arrays.a, engine.arrays.b, engine.places[0].work, keys, first, last, asked, target, label, holds, known
             )
+            made = int(written)
             bits += [(holds[:made] >> bit & 1).astype(np.bool_) for bit in range(len(asked))]
         return Block(
             self.of_keys(engine, keys[first:last]),

@@ -40,8 +40,8 @@ SECONDS = 60.0
 """Hard limit for the search for an invariant."""
 STATES = 400_000
 """States explored for candidates and for the comparison; a system that has more is compared on these."""
-STEPS = 1_000_000
-"""Steps compared where there are more."""
+STEPS = 200_000
+"""Steps compared where there are more; the tests compare a million of each large system."""
 WORLDS = 60
 """States from which every step is performed by ``machine.step`` once more, and one is computed by z3."""
 SEED = 0
@@ -142,9 +142,7 @@ def _prove(proof: Proof, network: Network, path: Path, say: Progress, seconds: f
         return attrs.evolve(proof, why=contradiction or "nothing is left to claim")
     shown = {c.name for c in kept}
     unproved = {w.name: "not proved" for w in proof.wanted if w.origin in ("property", "step") and w.name not in shown}
-    made = certificates.make(
-        table, invariant, kept, unproved, {"z3": z3api.VERSION, "python": sys.version.split()[0], "seed": str(seed)}
-    )
+    made = certificates.make(table, invariant, kept, unproved, {"z3": z3api.VERSION, "python": sys.version.split()[0], "seed": str(seed)})
     certificates.write(made, path)
     made = certificates.read(path)
     runs = rechecking.run(made, say)

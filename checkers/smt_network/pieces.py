@@ -13,8 +13,9 @@ from turnproof.checkers.smt import z3api
 from turnproof.checkers.smt.mine import SMALL, Feature
 from turnproof.checkers.smt.pieces import EventField, RowPiece, StateVariable, Table, WordOfStep
 from turnproof.checkers.smt.prove import Unreadable, Wanted, table_text
+from turnproof.checkers.smt_network.cascade import Wrong
 from turnproof.checkers.smt_network.columns import Column
-from turnproof.checkers.smt_network.relation import WRONGS, Network, Wrong, wrong_sentence, wrong_word
+from turnproof.checkers.smt_network.relation import WRONGS, Network, wrong_sentence, wrong_word
 from turnproof.checkers.smt_network.variables import Place
 from turnproof.machines.kernel import Kind, TableError, show_constant
 from turnproof.specs.language import Always, Said, Step

@@ -25,8 +25,9 @@ from turnproof.checkers.smt.terms import NUMBER, TRUTH, Term, sort_of
 from turnproof.checkers.smt.terms import domain as domain_of
 from turnproof.checkers.smt.translate import plain
 from turnproof.checkers.smt.z3api import Expr
-from turnproof.checkers.smt_network.cascade import AnyRow, Arrival, Cascade, Count, Handled, Rules, Wrong
+from turnproof.checkers.smt_network.cascade import Arrival, Cascade, Handled, Wrong
 from turnproof.checkers.smt_network.fold import FoldingReader
+from turnproof.checkers.smt_network.rules import AnyRow, Count, Rules
 from turnproof.checkers.smt_network.variables import Place, Variables, readable
 from turnproof.machines.kernel import Field, Formula, TableError, Variable, show_constant, variables
 from turnproof.specs.language import Said
@@ -98,7 +99,7 @@ class Network:
     def __init__(self, system: System, formulas: Sequence[object] = ()) -> None:
         self.system, self.variables = system, Variables(system)
         self.context, self.values = self.variables.context, self.variables.values
-        self.counts = {key: count for key, count in self._counts(formulas)}
+        self.counts = dict(self._counts(formulas))
         self.rules = Rules(self.variables, tuple(self.counts.values()))
         self.fold = self.rules.fold
         self.reader = FoldingReader(self.fold, self.values, self._before)

@@ -7,6 +7,7 @@ from collections import Counter
 
 from turnproof.checkers.smt.rechecking import FEW, NOT_RECHECKED, extent, lines
 from turnproof.checkers.smt_network.engine import Proof
+from turnproof.checkers.smt_network.relation import wrong_sentence
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
 from turnproof.specs.language import Always, Step
 
@@ -152,6 +153,8 @@ class _Judge:
         conflicts = [f"the invariant {line} is proved, yet violated" for line in proof.broken]
         conflicts += [f"{c.name!r} is proved, yet violated" for c in proof.certificate.claims if c.name in proof.violated]
         conflicts += [f"{fault.value!r} is proved, yet violated" for fault in walk.flaws if fault.value in proof.table.claimed]
+        if proof.edges.unfollowed and wrong_sentence(None) in proof.table.claimed:
+            conflicts.append(f"{wrong_sentence(None)!r} is proved, yet {proof.edges.unfollowed:,} explored steps are not")
         return self.verdict(CONSISTENT, Outcome.VIOLATED if conflicts else Outcome.HOLDS, how, "; ".join(conflicts[:FEW]))
 
 

@@ -291,4 +291,3 @@ def answers(task: Mapping[str, Any]) -> Iterator[object]:
     search = NetworkSearch(task)
     yield from search.run()
     yield {"result": {**search.result(), "k": {}}}
-

@@ -5,7 +5,7 @@
 | a field of a part | ``now.a.phase`` | as in :mod:`turnproof.checkers.smt.terms`; Opaque fields are left out |
 | a timer of a part | ``now.a.timer.settle`` | off, running or paused, as bits |
 | a channel | ``now.replies.length`` | Int, 0 to its capacity |
-| its slots, first to arrive first | ``now.replies.0.kind`` (where it carries several classes), ``now.replies.0.Answer.number`` | Int; as the field |
+| its slots, first to arrive first | ``now.replies.0.kind`` (if there are several), ``now.replies.0.Answer.number`` | Int; as the field |
 | a budget | ``now.budget.losses`` | Int, what is left of it |
 
 Channels keep their capacity in a proof: a message more is the fault that exploration reports too, and is shown to be impossible.
