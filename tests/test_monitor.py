@@ -17,6 +17,7 @@ from shell_toys import Recorder, Started, on_virtual_time
 from trace_logs import Step, chances, handles
 
 from turnproof.checkers.stateful.chance import Chance
+from turnproof.checkers.stateful.guide import taken_event
 from turnproof.checkers.traces import Monitor, Report
 from turnproof.machines.kernel import Taken
 from turnproof.machines.reply_operation import MACHINE
@@ -30,6 +31,7 @@ from turnproof.machines.reply_operation_words import (
     ReplyOperation,
 )
 from turnproof.shell import Failure, Runner, VirtualClock
+from turnproof.specs.catalog import specifications
 from turnproof.specs.language import Always, Variant
 from turnproof.specs.language import Step as StepProperty
 from turnproof.specs.reply_operation import SPEC
@@ -66,6 +68,27 @@ def test_the_real_table_breaks_nothing_whatever_happens(seed: int) -> None:
     monitor, reports = watched(events)
     assert (reports, monitor.first, monitor.broken) == ([], None, {})
     assert (monitor.steps, monitor.unjudged) == (len(events), 0)
+
+
+@pytest.mark.parametrize("name", [name for name, spec in specifications().items() if spec.assume is None])
+def test_no_table_that_is_followed_where_it_goes_differs_from_itself(name: str) -> None:
+    spec = specifications()[name]
+    machine, rng, chance = spec.machine, random.Random(name), Chance(spec.machine)
+    reports: list[Report] = []
+    monitor = Monitor(spec, on_report=reports.append, situations=200)
+    for life in range(20):
+        state = machine.initial
+        for seq in range(1, 61):
+            event: Any = taken_event(machine, state, rng.randrange(2**32)) if rng.random() < 0.7 else None
+            if event is None or type(event) in {rule.expires for rule in machine.timers}:
+                event = chance.event(rng, list(machine.events))
+            before, answer = state, machine.step(state, event)
+            state = answer.state if isinstance(answer, Taken) else before
+            monitor(Step(seq, 1.0, name, f"k{life}", event, answer, before, state))
+    assert [str(report) for report in reports if report.diverged] == []
+    assert (monitor.steps, monitor.unjudged) == (1_200, 0)
+    [watch] = monitor._watches.values()
+    assert watch.follower._remembered <= 200
 
 
 @on_virtual_time

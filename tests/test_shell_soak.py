@@ -173,7 +173,7 @@ def soaked(seconds: float, folder: Path, make: Callable[..., AnyRunner] = Runner
     soak = Soak(make)
     chosen = {name: spec for name, spec in specifications().items() if name in (names or specifications())}
     free = [spec for spec in chosen.values() if spec.assume is None]
-    monitor = Monitor(*free)
+    monitor = Monitor(*free, situations=1_000)
     log = folder / "replies.jsonl"
     escaped: list[dict[str, Any]] = []
     with TraceWriter(log, REPLY.machine) as writer:

@@ -128,10 +128,10 @@ class Taken:
 
 
 class Follower:
-    """Takes lines of many instances of one machine."""
+    """Takes lines of many instances of one machine. ``remembered``: lines whose edge is known at once, at most; then all are forgotten."""
 
-    def __init__(self, beliefs: Beliefs) -> None:
-        self.beliefs = beliefs
+    def __init__(self, beliefs: Beliefs, remembered: int | None = None) -> None:
+        self.beliefs, self._most = beliefs, REMEMBERED if remembered is None else remembered
         self.coder = Coder(beliefs.machine)
         self.unknown: Counter[str] = Counter()
         """Events the machine does not know -> how often."""
@@ -220,7 +220,7 @@ class Follower:
 
     def remember(self, node: Node, text: object, edge: Edge) -> None:
         """Let lines of this text (None: of none), or steps of this description, find ``edge`` from ``node`` at once."""
-        if self._remembered >= REMEMBERED or self.beliefs.size > NODES:
+        if self._remembered >= self._most or self.beliefs.size > NODES:
             self.beliefs.forget()
             self._remembered = 0
         elif text is not None:

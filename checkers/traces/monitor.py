@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from turnproof.checkers.traces.beliefs import Beliefs, Edge, Passage, canonical
-from turnproof.checkers.traces.follow import Follower, Instance, Order
+from turnproof.checkers.traces.follow import NO_NAMES, Follower, Instance, Order
 from turnproof.checkers.written import show_event, show_value
 from turnproof.machines.kernel import Ignored, Kind, Taken, fields_of
 from turnproof.specs.language import Said, Spec
@@ -25,6 +25,10 @@ from turnproof.traces.writer import LoggedStep
 LOG = logging.getLogger("turnproof.monitor")
 REMEMBERED = 5_000
 """Instances that have ended, or cannot be judged, and are still known by their key."""
+
+
+SITUATIONS = 20_000
+"""Steps of one machine that are worked out and kept."""
 
 
 @attrs.frozen(kw_only=True)
@@ -61,15 +65,22 @@ class Monitor:
 
     ``on_report``: told of each promise when it breaks first, and of each difference from the table once; what it raises is logged.
     ``remember``: how many ended instances are still known, so that late events for them are judged.
+    ``situations``: steps worked out, of each machine, that are kept at a time (about 1 kB each); one that comes again costs a lookup.
 
     An instance whose first step it did not see is not judged. Memory grows with the instances that live, not with steps. A step of
     another machine is a ``ValueError``.
     """
 
-    def __init__(self, *specs: Spec, on_report: Callable[[Report], object] = log_report, remember: int = REMEMBERED) -> None:
+    def __init__(
+        self,
+        *specs: Spec,
+        on_report: Callable[[Report], object] = log_report,
+        remember: int = REMEMBERED,
+        situations: int = SITUATIONS,
+    ) -> None:
         if not specs:
             raise ValueError("Monitor(SPEC, ...): name the specifications whose machines it watches")
-        self._watches = {spec.machine.name: _Watch(spec, remember) for spec in specs}
+        self._watches = {spec.machine.name: _Watch(spec, remember, situations) for spec in specs}
         self._on_report = on_report
         self.first: Report | None = None
         """The first report of all; None while every promise holds."""
@@ -141,9 +152,9 @@ class _Watched:
 class _Watch:
     """The instances of one machine."""
 
-    def __init__(self, spec: Spec, remember: int) -> None:
+    def __init__(self, spec: Spec, remember: int, situations: int) -> None:
         self.beliefs = Beliefs(spec)
-        self.follower = Follower(self.beliefs)
+        self.follower = Follower(self.beliefs, situations)
         self.known: dict[str, _Watched] = {}
         self._initial, self._name = spec.machine.initial, spec.machine.name
         self._recent: deque[str] = deque()
@@ -186,8 +197,11 @@ class _Watch:
         after = canonical(step.post, names)
         [item] = instance.node.possible
         own = self.beliefs.step(item, event)
+        # What is only carried was one value there and is another here, and so is what was made of it.
+        own_state = canonical(own.after[0], NO_NAMES)
+        own = attrs.evolve(own, effects=tuple(canonical(e, NO_NAMES) for e in own.effects), after=(own_state, own.after[1]))
         edge = self.beliefs.observed(instance.node, attrs.evolve(own, said=said, row=answer.row, effects=effects, after=(after, ())))
-        same = (own.said, own.effects, own.after[0]) == (said, effects, after)
+        same = (own.said, own.effects, own_state) == (said, effects, after)
         return _Way(edge, "" if same else _apart(own, said, effects, after))
 
     def special(self, watched: _Watched, step: LoggedStep, way: _Way) -> Iterator[Report]:
