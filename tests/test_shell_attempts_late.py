@@ -190,3 +190,38 @@ async def test_the_watchdog_asks_for_nothing_while_a_person_is_waited_for(clock:
     async with AttemptRunner(ReplyRegistry(**log.hooks), "chat", "s", body, Plan(models=("m",)), report=report) as turns:
         assert (await turns.run("may I?")).answer == "approved"
     assert asked == []
+
+
+async def silent(attempt: Attempt[str]) -> str:
+    """Nothing comes of the first model."""
+    if attempt.model == "first":
+        await attempt.model_call(until_cancelled())
+    return "ok"
+
+
+LOCAL = Plan(models=("first", "second"), retries=0, watch_idle=False)
+
+
+@story
+async def test_a_tick_that_comes_late_decides_nothing(clock: VirtualClock, log: Log) -> None:
+    async with AttemptRunner(ReplyRegistry(**log.hooks), "chat", "s", silent, LOCAL) as turns:
+        turn = asyncio.create_task(turns.run("hi"))
+        await clock.advance(350_000)
+        clock.loop._now += 35  # the process was busy over the tick at 360 s
+        assert (await turn).answer == "ok"
+        assert clock.now_ms == 385_000 + 30_000
+
+
+@story
+async def test_work_that_looks_alive_is_recovered_where_a_turn_waits_for_long(clock: VirtualClock, log: Log) -> None:
+    async with AttemptRunner(ReplyRegistry(**log.hooks), "chat", "s", silent, LOCAL) as turns:
+        first = asyncio.create_task(turns.run("one"))
+        await clock.advance(299_000)
+        assert await turns.recover(may_abort=False) is Outcome.OBSERVED
+        second = asyncio.create_task(turns.run("two"))
+        await clock.settle()
+        assert await turns.recover(may_abort=False) is Outcome.OBSERVED
+        await clock.advance(1_000)
+        assert await turns.recover(may_abort=False) is Outcome.ATTEMPT_ENDED
+        assert (await first).answer == "ok"
+        second.cancel()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
 from loop_toys import ANSWER, CALLS, STOP, Model, Script, Shop, call
 from registry_toys import Log, story
+from shell_toys import until_cancelled
 
 from turnproof.machines.finish_reason import Protocol
 from turnproof.machines.tool_call import CallPhase
@@ -23,8 +25,10 @@ from turnproof.shell.turn_loop_words import (
     HostedCallPart,
     HostedResultPart,
     PromptRefused,
+    Request,
     Step,
     StreamError,
+    StreamPart,
     TextPart,
     Told,
     UserMessage,
@@ -175,6 +179,51 @@ async def test_an_error_nobody_knows_is_fatal_and_silence_only_where_asked_for(c
     assert model.times[1] - model.times[0] == 32_000
 
 
+@story
+async def test_what_was_announced_and_never_came_is_written_down_as_not_run(clock: VirtualClock, log: Log) -> None:
+    model = Model([TextPart("half"), CallInputPart("cut", "buy"), HostedCallPart("h", "search", "q")], ANSWER)
+    async with TurnLoop(model, Shop().tools, **log.hooks) as loop:
+        assert (await loop.prompt("hi")).outcome is Outcome.COMPLETED
+    step = loop.history.messages[1]
+    assert isinstance(step, Step)
+    assert [record.end for record in step.calls] == [CallPhase.NOT_RUN, CallPhase.ORPHAN]
+
+
+class Deaf:
+    """A stream that is no generator, does not obey, and notes that it is closed."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+
+    def stream(self, request: Request) -> Deaf:
+        return self
+
+    def __aiter__(self) -> Deaf:
+        return self
+
+    async def __anext__(self) -> StreamPart:
+        with contextlib.suppress(asyncio.CancelledError):
+            await until_cancelled()
+        return TextPart("late")
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+@story
+async def test_a_stream_is_closed_and_what_it_says_after_a_cancel_is_not_kept(clock: VirtualClock, log: Log) -> None:
+    deaf = Deaf()
+    async with TurnLoop(deaf, **log.hooks) as loop:
+        waiting = loop.send("hi")
+        await clock.advance(1_000)
+        loop.cancel()
+        assert (await waiting).outcome is Outcome.ABORTED
+        step = loop.history.messages[1]
+        assert isinstance(step, Step)
+        assert step.text == ""
+    assert deaf.closed == 1
+
+
 # ── messages, cancel, close ──
 
 
@@ -217,8 +266,9 @@ async def test_a_cancel_stops_stream_calls_and_waits(clock: VirtualClock, log: L
         loop = TurnLoop(Model(script), shop.tools, **log.hooks)
         waiting = loop.send("hi")
         await clock.advance(1_000)
+        started = clock.now_ms
         assert loop.cancel()
-        assert (await waiting).outcome is Outcome.ABORTED
+        assert ((await waiting).outcome, clock.now_ms) == (Outcome.ABORTED, started)
         assert not loop.cancel()
         with pytest.raises(PromptRefused, match="a person cancelled"):
             loop.send("continue", source=Source.HARNESS)

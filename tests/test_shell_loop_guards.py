@@ -8,7 +8,7 @@ from typing import Any
 
 from loop_toys import ANSWER, CALLS, Model, Script, Shop, call
 from registry_toys import Log, story
-from shell_toys import until_cancelled
+from shell_toys import leftovers, until_cancelled
 
 from turnproof.checkers.traces import replay
 from turnproof.checkers.verdict import exit_status
@@ -20,6 +20,7 @@ from turnproof.shell.turn_loop import TurnLoop
 from turnproof.shell.turn_loop_words import (
     FinishPart,
     Message,
+    Step,
     Summary,
     UserMessage,
 )
@@ -68,6 +69,8 @@ async def test_a_question_is_taken_back_with_the_run(clock: VirtualClock, log: L
     await clock.advance(1_000)
     loop.cancel()
     assert ((await waiting).outcome, shop.ran, clock.now_ms) == (Outcome.ABORTED, [], 1_000)
+    await clock.settle()
+    assert leftovers() == set()
     await loop.aclose()
 
 
@@ -114,11 +117,26 @@ async def test_a_child_works_before_the_answer_and_stops_with_the_run(clock: Vir
         assert (await loop.prompt("hi")).outcome is Outcome.COMPLETED
     assert len(model.requests[0].messages) == 2
     loop = TurnLoop(model, read=read, subtask=subtask, **log.hooks)
-    waiting = loop.send("hi")
+    started, waiting = clock.now_ms, loop.send("hi")
     await clock.advance(1_000)
     loop.cancel()
-    assert (await waiting).outcome is Outcome.ABORTED
+    assert ((await waiting).outcome, clock.now_ms - started) == (Outcome.ABORTED, 1_000)
     await loop.aclose()
+
+
+@story
+async def test_a_compaction_that_is_cancelled_writes_no_step_twice(clock: VirtualClock, log: Log) -> None:
+    async def compact(messages: tuple[Message, ...]) -> None:
+        await until_cancelled()
+
+    shop = Shop()
+    read = lambda messages: (Task.NONE, Room.OVER if len(messages) > 1 else Room.ENOUGH)  # noqa: E731
+    async with TurnLoop(Model([call("x"), CALLS]), shop.tools, read=read, compact=compact, **log.hooks) as loop:
+        waiting = loop.send("hi")
+        await clock.advance(2_000)
+        loop.cancel()
+        assert ((await waiting).outcome, clock.now_ms) == (Outcome.ABORTED, 2_000)
+        assert [type(message) for message in loop.history.messages] == [UserMessage, Step]
 
 
 def test_a_history_that_cannot_be_read_ends_the_run_and_is_reported() -> None:

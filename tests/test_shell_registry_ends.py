@@ -239,6 +239,32 @@ async def test_a_shutdown_rejects_a_turn_that_waits_for_a_lane_nobody_leaves(clo
         await queued
 
 
+@story
+async def test_a_future_that_is_given_as_a_barrier_outlives_the_registry(clock: VirtualClock, log: Log) -> None:
+    registry = ReplyRegistry(**log.hooks)
+    barrier = asyncio.get_running_loop().create_future()
+    registry.begin("chat", "s1").complete(barrier)
+    await clock.settle()
+    await registry.shutdown()
+    assert not barrier.cancelled()
+
+
+def test_a_signal_fires_once_and_reaches_every_listener() -> None:
+    signal, heard = Signal[str](), list[str]()
+
+    def broken(reason: str) -> None:
+        raise OSError(reason)
+
+    signal.listen(broken)
+    signal.listen(heard.append)
+    signal.listen(heard.append)()
+    with pytest.raises(ExceptionGroup, match="fired for first"):
+        signal.fire("first")
+    signal.fire("second")
+    signal.listen(heard.append)
+    assert (heard, signal.reason) == (["first", "first"], "first")
+
+
 def test_a_duration_of_no_known_timer_is_named() -> None:
     async def main() -> None:
         with pytest.raises(ValueError, match=r"RETRY is no timer of reply_operation, reply_waiter; they have .*Timer.SETTLE"):

@@ -117,7 +117,7 @@ class Stream:
         try:
             parts = self._provider.stream(request)
             try:
-                while True:
+                while self._reads(call):  # a stream that swallows its cancellation is not read on
                     async with asyncio.timeout(self._silence_ms / 1000 if self._silence_ms else None):
                         part = await anext(parts, None)
                     if part is None:
@@ -132,6 +132,10 @@ class Stream:
         except Exception as error:
             failure, after_ms = self._classified(error)
             self._session.post(events.StreamBroke(call, failure, self._session.now_ms + after_ms if after_ms else 0))
+
+    def _reads(self, generation: str) -> bool:
+        """Whether the loop reads the stream of that model call."""
+        return self._session.state.generation == generation and self._session.state.phase is Phase.STREAMING
 
     def _classified(self, error: Exception) -> tuple[Failure, int]:
         try:
@@ -149,8 +153,8 @@ class Stream:
             return Permission.DENIED
 
     def _part(self, generation: str, part: StreamPart) -> None:
-        draft, state = self._session.history.draft, self._session.state
-        if draft is None or generation != state.generation or state.phase is not Phase.STREAMING:
+        draft = self._session.history.draft
+        if draft is None or not self._reads(generation):
             return
         self._session.report(part)
         match part:
