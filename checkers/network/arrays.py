@@ -71,7 +71,9 @@ class Arrays:
         self.spread = [chance.getrandbits(61) | 1 for _ in range(self.count)]
         self.layout = layout([tables.width(comp) for comp in range(self.count)])
         self.widest = 4
-        self.relevant = [[(n, t) for n, t in enumerate(tables.triggers) if tables.concerns(t, comp)] for comp in range(self.count)]
+        self.laid = 0
+        """How often everything was laid out: what was made for one layout is of no use with another."""
+        self.relevant = [[n for n in range(len(tables.triggers)) if tables.concerns(n, comp)] for comp in range(self.count)]
         self.rebuild()
 
     # ── everything anew ──
@@ -129,7 +131,7 @@ class Arrays:
             locals_, inputs = self.room[comp]
             b[record + at.R_QUEUED], b[record + at.R_STRIDE], b[record + at.R_SPREAD] = component.queued, inputs, self.spread[comp]
             b[record + at.R_BITS], b[record + at.R_VALUES] = free, free + locals_ * self.row
-            b[record + at.R_VALUES_COUNT] = len(self.numbers[comp])
+            b[record + at.R_VALUES_COUNT], b[record + at.R_ROOM] = len(self.numbers[comp]), locals_
             free += locals_ * (self.row + len(self.numbers[comp]))
         self.b = b
         self._lay_work()
@@ -142,6 +144,7 @@ class Arrays:
         for place, size in (
             (at.B_QUEUE, 2 * deliveries * (self.widest + 1)),
             (at.B_LOG, 2 * deliveries * (self.widest + 2)),
+            (at.B_READ, deliveries * (self.widest + 2)),
             (at.B_COUNTS, counts),
             (at.B_TOUCHED, counts),
             (at.B_ENABLED, len(self.tables.triggers)),
@@ -176,7 +179,7 @@ class Arrays:
             raise TableError(
                 f"system {self.tables.system.name}: a state takes {new.words} words; the compiled engine takes {at.MOST_WORDS}"
             )
-        self.layout = new
+        self.layout, self.laid = new, self.laid + 1
         self.b[at.B_WORDS] = new.words
         for comp, width in enumerate(new.widths):
             record = at.RECORDS + at.RECORD * comp
@@ -206,9 +209,9 @@ class Arrays:
         return layout([w if n <= w else n + 1 for n, w in zip(wanted, self.layout.widths, strict=True)])
 
     def _describe(self, comp: int, local: int, state: Any) -> None:
-        row = [0] * self.words
-        for number, trigger in self.relevant[comp]:
-            if self.tables.forbids(trigger, comp, state):
+        row, decided = [0] * self.words, dict[int, bool]()
+        for number in self.relevant[comp]:
+            if self.tables.forbids(number, comp, state, decided):
                 row[number // BITS] |= 1 << (number % BITS)
         for bit, node in self.atoms[comp]:
             if not row[bit // BITS] >> (bit % BITS) & 1 and self.tables.decide(node, comp, state):

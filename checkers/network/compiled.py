@@ -23,7 +23,22 @@ from turnproof.checkers.network.asked import Asked
 from turnproof.checkers.network.folded import Folded
 from turnproof.checkers.network.kernel.back import predecessor
 from turnproof.checkers.network.kernel.fold import fold, folded_predecessor
-from turnproof.checkers.network.kernel.places import B_MISSING, CUR, CUTS, MISSED, REDO, SHARDS, STEPS, Ints, Small
+from turnproof.checkers.network.kernel.places import (
+    B_MISSING,
+    CUR,
+    CUTS,
+    M_EDGES,
+    M_FIRST,
+    M_FREE,
+    M_MOST,
+    M_NODES,
+    MISSED,
+    REDO,
+    SHARDS,
+    STEPS,
+    Ints,
+    Small,
+)
 from turnproof.checkers.network.kernel.step import shard_of
 from turnproof.checkers.network.kernel.walk import ask_rows, expand
 from turnproof.checkers.network.run import Broken, Fault, Runner, World
@@ -44,7 +59,7 @@ CHUNK = 1 << 14
 """States of a shard expanded in one round."""
 ROOM = 1 << 16
 """Successors that a buffer holds."""
-RECENT = 1 << 12
+RECENT = 1 << 10
 """Successors remembered, so that one found again at once is not looked up."""
 ALONE = 4_000
 """A level smaller than this is not worth a second thread."""
@@ -59,6 +74,7 @@ class Place:
     cache: Ints
     filled: Ints
     redo: Small
+    memo: Ints
     found: Ints
     again: Small
     representatives: Ints
@@ -101,6 +117,7 @@ class CompiledWalk:
             cache=np.full((RECENT, words), -1, np.int64),
             filled=np.zeros(SHARDS, np.int64),
             redo=np.zeros(CHUNK, np.int32),
+            memo=self._forget(np.zeros(M_MOST, np.int64)),
             found=self.asked.found(),
             again=np.zeros(0, np.int32),
             representatives=self._representatives(),
@@ -111,6 +128,12 @@ class CompiledWalk:
     def _representatives(self) -> Ints:
         room = 0 if self.folds is None else SHARDS * (ROOM + len(self.triggers))
         return np.zeros((SHARDS, room, self.arrays.layout.words), np.int64)
+
+    def _forget(self, memo: Ints) -> Ints:
+        """No outcome of a step is known any more; every trigger is a node to begin with."""
+        memo[:] = 0
+        memo[M_NODES], memo[M_FREE] = len(self.triggers), M_FIRST + M_EDGES
+        return memo
 
     def _begin(self) -> int:
         layout = self.arrays.layout
@@ -202,8 +225,8 @@ class CompiledWalk:
         again = min(len(place.again), CHUNK)
         new = min(end - place.position, CHUNK - again)
         done = expand(
-            self.arrays.a, self.arrays.b, place.work, shard.keys, place.position, place.again, again, new, place.redo, place.cache,
-            place.buffer, place.filled, self.questions_array, place.found,
+            self.arrays.a, self.arrays.b, place.work, shard.keys, place.position, place.again, again, new, place.redo, place.memo,
+            place.cache, place.buffer, place.filled, self.questions_array, place.found,
         )  # fmt: skip
         if self.folds is not None:
             for d in range(SHARDS):
@@ -232,12 +255,14 @@ class CompiledWalk:
         self.tables.fill(sorted(asked))
         if self.folds is not None:
             self.folds.close()
-        narrow = self.arrays.sync()
+        laid, narrow = self.arrays.laid, self.arrays.sync()
         if narrow:
             self._widen()
         for place in self.places:
             if len(place.work) != self.arrays.work_size:
                 place.work = _kept(place.work, self.arrays.work())
+            if laid != self.arrays.laid:
+                self._forget(place.memo)
 
     def _widen(self) -> None:
         layout = self.arrays.widened()
@@ -322,7 +347,7 @@ class CompiledWalk:
     @property
     def memory(self) -> int:
         """Bytes held: states, indices, buffers and tables."""
-        buffers = sum(p.buffer.nbytes + p.cache.nbytes for p in self.places)
+        buffers = sum(p.buffer.nbytes + p.cache.nbytes + p.memo.nbytes for p in self.places)
         return sum(shard.memory for shard in self.shards) + buffers + self.arrays.memory
 
     # ── looking back ──

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import attrs
 
-from turnproof.checkers.network.compile import Compiler
+from turnproof.checkers.network.compile import Compiler, structure
 from turnproof.checkers.network.run import Fault, World
 from turnproof.checkers.network.triggers import Kind, Trigger
 from turnproof.checkers.network.walk import Handled
@@ -106,6 +106,9 @@ class Tables:
         self.used_copies: set[int] = set()
         self.compiler = Compiler(self.index.__getitem__, len(triggers))
         self.start = [self.components[n].local(state) for n, state in enumerate(self._initial())]
+        self.rest: list[dict[int, list[Formula]]] = [{} for _ in triggers]
+        """Trigger -> component -> what its guard asks of that component alone; what several ask is one formula."""
+        self.same: dict[object, Formula] = {}
         self.rows = [self._trigger(n, t) for n, t in enumerate(triggers)]
 
     def _initial(self) -> Iterator[Any]:
@@ -136,11 +139,17 @@ class Tables:
             side = self.compiler.side(part)
             if side is None:
                 rest = part if rest is None else Formula("and", (rest, part))
+            else:
+                self.rest[number].setdefault(side[0], []).append(self.same.setdefault(structure(part), part))
         program = -1 if rest is None else self.compiler.program(rest)
         return budget, comp, self.components[comp].input(given), program
 
-    def forbids(self, trigger: Trigger, comp: int, state: Any) -> bool:
-        """Whether this local state of one component keeps ``trigger`` from being enabled."""
+    def forbids(self, number: int, comp: int, state: Any, decided: dict[int, bool]) -> bool:
+        """Whether this local state of one component keeps trigger ``number`` from being enabled.
+
+        ``decided`` holds what was decided of this local state before, by the ``id`` of a formula.
+        """
+        trigger = self.triggers[number]
         if trigger.budget >= 0 and comp == self.first_budget + trigger.budget and state == 0:
             return True
         if comp == self.index[trigger.where]:
@@ -152,17 +161,19 @@ class Tables:
                 place = trigger.position
                 if place >= len(state) or (place > 0 and state[place - 1] == state[place]):
                     return True
-        return any(
-            not self.decide(part, comp, state)
-            for part in (() if trigger.guard is None else split(trigger.guard))
-            if self.compiler.side(part) == (comp, False)
-        )
+        for part in self.rest[number].get(comp, ()):
+            if id(part) not in decided:
+                decided[id(part)] = bool(self.decide(part, comp, state))
+            if not decided[id(part)]:
+                return True
+        return False
 
-    def concerns(self, trigger: Trigger, comp: int) -> bool:
-        """Whether this component alone may keep ``trigger`` from being enabled."""
+    def concerns(self, number: int, comp: int) -> bool:
+        """Whether this component alone may keep trigger ``number`` from being enabled."""
+        trigger = self.triggers[number]
         if comp == self.index[trigger.where] or (trigger.budget >= 0 and comp == self.first_budget + trigger.budget):
             return True
-        return trigger.guard is not None and any(self.compiler.side(part) == (comp, False) for part in split(trigger.guard))
+        return comp in self.rest[number]
 
     def width(self, comp: int) -> int:
         """Bits for a component's local states to begin with."""

@@ -3,14 +3,15 @@
 One process, which takes one step after the other: it chooses how the step begins, which puts the first event into a queue, and works
 the queue off. Nothing that happens within a step is stored as a state. The queue is scratch, hidden from the state.
 
-``apart`` writes each way to begin as a ``d_step`` of its own that includes everything that may follow. SPIN searches that faster, and
-can do so breadth first, where it allows no hidden variables and the queue is cleared after each step; but it writes every handler
-into every step, and what SPIN then makes of a large system takes longer than the search.
+``apart`` writes a way to begin as a ``d_step`` of its own that includes everything that may follow. SPIN searches that faster, and
+can do so breadth first, where it allows no hidden variables and the queue is cleared after each step; but every handler stands in
+every step that may lead to it, and SPIN takes no ``d_step`` that is too long: those that may lead to more than ``apart`` rows are
+not written so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import cast
 
@@ -57,13 +58,17 @@ NOTATION = Notation(
 FAULTS = {fault: 200 + n for n, fault in enumerate(Fault)}
 """Number under which a fault is reported; properties count from 1."""
 CUT = 199
+WHOLE = 1_000_000
+"""More rows than any step leads to."""
+GROUPED = "    :: "
+"""How an option begins that leaves what follows to the loop after the choice."""
 
 
 class Promela:
     """Writes one model. ``undo``: a step that goes wrong leaves the state as it was; else it is reported, and the rest means nothing."""
 
-    def __init__(self, model: Model, *, undo: bool | None = None, breadth_first: bool = False, apart: bool = False) -> None:
-        self.model, self.breadth_first, self.apart = model, breadth_first, apart or breadth_first
+    def __init__(self, model: Model, *, undo: bool | None = None, breadth_first: bool = False, apart: int = 0) -> None:
+        self.model, self.breadth_first, self.apart = model, breadth_first, WHOLE if breadth_first and not apart else apart
         self.names = Names(RESERVED)
         self.undo = model.may_go_wrong() if undo is None else undo
         self.limit = model.longest() + (0 if self.apart else 1)
@@ -103,7 +108,8 @@ class Promela:
             self.names.handler(key)
         handlers = [self.handler(h) for h in model.handlers.values()]
         options = [option for t in model.triggers for option in self.options(t)]
-        options = options if self.apart else list(self.chosen(options))
+        whole = [option for option in options if not option.startswith(GROUPED)]
+        options = [*whole, *self.chosen([option for option in options if option.startswith(GROUPED)])]
         claims = list(self.claims())
         settles = [self.settle(kind, name) for kind, name in self.settles.items()]
         state, scratch = list(self.state()), list(self.scratch())
@@ -346,8 +352,10 @@ class Promela:
         """An event is put into the queue of the step."""
         return f"put({', '.join([message, *args, *['0'] * (self.most - len(args))])})"
 
-    def chosen(self, options: Iterable[str]) -> Iterator[str]:
+    def chosen(self, options: Sequence[str]) -> Iterator[str]:
         """A step: the choice of how it begins, then what follows from it."""
+        if not options:
+            return
         keys = tuple(self.model.handlers)
         risky, endless = self.model.may_go_wrong(), self.model.endless(keys)
         going = "wrong == 0 && " if risky else ""
@@ -362,12 +370,12 @@ class Promela:
             yield f"    :: d_step {{ {going}head < tail && what[head] == {self.names.message(key)} -> {call}; head++ }}"
         yield f"    :: else -> break\n    od;\n    d_step {{ head = 0; tail = 0; {'finish()' if risky else 'skip'} }}\n    }}"
 
-    def option(self, trigger: Trigger, guards: list[str], statements: list[str], keys: Iterable[Key]) -> str:
+    def option(self, trigger: Trigger, guards: list[str], statements: list[str], keys: Sequence[Key]) -> str:
         """One option of the loop."""
         guard = " && ".join(f"({g})" if " || " in g else g for g in guards) or "true"
-        if not self.apart:
+        if len([b for key in (*keys, *self.model.reached(keys)) for b in self.model.handlers[key].branches]) > self.apart:
             begins = "; ".join([*(["save()"] if self.undo else []), *statements])
-            return f"    :: d_step {{ {guard} ->  /* {comment(str(trigger))} */\n         {begins} }}"
+            return f"{GROUPED}d_step {{ {guard} ->  /* {comment(str(trigger))} */\n         {begins} }}"
         settle = self.settling(keys)
         risky = self.model.risky(keys)
         body = [*(["save()"] if self.undo and risky else []), *statements, *([settle] if settle else []), *(["finish()"] if risky else [])]

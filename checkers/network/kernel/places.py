@@ -24,18 +24,20 @@ MOST_COMPONENTS, MOST_WORDS, MOST_CLAUSE_WORDS, MOST_STACK = 256, 16, 64, 128
 B_COMPONENTS, B_TRIGGERS, B_CLAUSE_WORDS, B_WORDS, B_CASCADE, B_TRIGGER_WORDS = range(6)
 B_TRIGGER, B_PROGRAM, B_CODE, B_EVERY = range(6, 10)
 """Where triggers (in a), programs (in a), instructions (in b) and the bits of all triggers (in b) begin."""
-B_ROW, B_QUIET_SEEN, B_RULED = 10, 11, 20
+B_ROW, B_QUIET_SEEN, B_RULED, B_READ = 10, 11, 20, 21
 """Words in the row of a local state: clauses, then a bit for each trigger that begins there and, as is known, leaves everything as it
-is and counts nothing. Where in w it is noted which of those were enabled. Where in b the bits of triggers that have a program begin."""
+is and counts nothing. Where in w it is noted which of those were enabled. Where in b the bits of triggers that have a program begin.
+Where in w the components that a step read begin, in order."""
 B_QUEUE, B_LOG, B_COUNTS, B_TOUCHED, B_ENABLED, B_ASKED_ONCE, B_MISSING, B_MISSING_ROOM = range(12, 20)
 """Where the queue, the log, the counts, the counts touched, the enabled triggers, the notes of what was asked
 once of the state at hand, and the missing entries begin in w."""
 LOWEST = 64
 """Where the table for finding the lowest bit of a word begins in b."""
 RECORDS, RECORD = 128, 16
-R_WORD, R_SHIFT, R_MASK, R_QUEUED, R_TABLE, R_STRIDE, R_BITS, R_VALUES, R_VALUES_COUNT, R_SPREAD = range(10)
+R_WORD, R_SHIFT, R_MASK, R_QUEUED, R_TABLE, R_STRIDE, R_BITS, R_VALUES, R_VALUES_COUNT, R_SPREAD, R_ROOM = range(11)
 """A component's record: its word, shift and mask in a key; whether it takes its inputs from the queue; where its table begins in a and
-how many inputs a row has; where its clause bits and numbers begin in b and how many numbers there are; its part in the shard hash."""
+how many inputs a row has; where its clause bits and numbers begin in b and how many numbers there are; its part in the shard hash; how
+many local states there is room for."""
 
 # ── a: an entry, a trigger ──
 E_NEXT, E_OUT, E_OUT_END, E_COUNT, E_COUNT_END = range(5)
@@ -46,7 +48,7 @@ T_BUDGET, T_COMPONENT, T_INPUT, T_PROGRAM = range(4)
 """A trigger: its budget (-1: none), where it begins with which input, the program of the rest of its guard (-1: none)."""
 
 # ── w: notes, then the state at hand ──
-LOGGED, WHY, TOUCHED, TOUCHED_BITS, SPREAD, HOME_SPREAD, STEPS, CUTS, REDO, MISSED, QUIET = range(11)
+LOGGED, WHY, TOUCHED, TOUCHED_BITS, SPREAD, HOME_SPREAD, STEPS, CUTS, REDO, MISSED, QUIET, READ = range(12)
 CUR = 16
 """Local states now."""
 BEFORE = CUR + MOST_COMPONENTS
@@ -74,6 +76,17 @@ Q_PLACE, Q_PROGRAM, Q_NEED, Q_MASKS = range(4)
 its need; clause bits that must be set, one word after the other, and that must not. The need is counts of which one must not be zero
 (bits), or, of a question that needs nothing counted, components of which one must move: where none does, it is the same for every step
 from a state, and is asked once (-1: it counts all the same, and is asked every time)."""
+
+# ── memo: outcomes of steps that were taken before ──
+M_FREE, M_NODES, M_USED, M_FIRST = 0, 1, 2, 8
+"""Where the free room begins, how many nodes and how many edges there are, where the edges begin. An edge: what it is found by (a node
+and a local state, plus one), then whether it leads to an outcome, then the component to look at next, then the next node or the place
+of the outcome. An outcome: whether anything changed, what is added to the shard hash and to each word of the key."""
+M_EDGES = 1 << 16
+"""Room for edges; half of it is used at most."""
+M_ID, M_LOCAL = 18, 17
+M_MOST, M_OUTCOME, M_KEY = (1 << M_ID) - 1, 1 << (M_ID + 8), M_ID + 9
+"""Bits of an edge: 18 for a place or a node, 8 for a component, 1, then 18 for a node and 17 for a local state, which make 62."""
 
 OK, MISSING, BROKEN = 0, 1, 2
 """How a step ended."""

@@ -22,6 +22,7 @@ from turnproof.checkers.network.kernel.places import (
     B_PROGRAM,
     B_QUEUE,
     B_QUIET_SEEN,
+    B_READ,
     B_ROW,
     B_RULED,
     B_TOUCHED,
@@ -71,6 +72,7 @@ from turnproof.checkers.network.kernel.places import (
     R_VALUES,
     R_VALUES_COUNT,
     R_WORD,
+    READ,
     RECORD,
     RECORDS,
     SAT,
@@ -320,6 +322,8 @@ def apply(a: Small, b: Ints, w: Ints, comp: Number, given: Number) -> Number:
     """Give a component an input: where its entry lies, or -1 if that is not known yet (then it is asked for)."""
     record = RECORDS + comp * RECORD
     local = w[CUR + comp]
+    w[b[B_READ] + w[READ]] = comp
+    w[READ] += 1
     at = b[record + R_TABLE] + local * b[record + R_STRIDE] + given
     entry = np.int64(a[at])
     if entry < 0:
@@ -395,7 +399,7 @@ def undo(b: Ints, w: Ints) -> None:
         w[CUR + w[at]] = w[at + 1]
     for n in range(w[TOUCHED]):
         w[b[B_COUNTS] + w[b[B_TOUCHED] + n]] = 0
-    w[LOGGED] = w[TOUCHED] = w[TOUCHED_BITS] = 0
+    w[LOGGED] = w[READ] = w[TOUCHED] = w[TOUCHED_BITS] = 0
     restore(b, w)
 
 

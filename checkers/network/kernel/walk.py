@@ -20,20 +20,30 @@ from turnproof.checkers.network.kernel.places import (
     B_ENABLED,
     B_LOG,
     B_QUIET_SEEN,
+    B_READ,
     B_TRIGGER,
     B_TRIGGER_WORDS,
     B_TRIGGERS,
     B_WORDS,
+    BEFORE,
     BEYOND,
     BITS,
     CUR,
     CUTS,
-    E_COUNT_END,
-    E_OUT,
     HOME,
     HOME_SPREAD,
     KEY,
     LOGGED,
+    M_EDGES,
+    M_FIRST,
+    M_FREE,
+    M_ID,
+    M_KEY,
+    M_LOCAL,
+    M_MOST,
+    M_NODES,
+    M_OUTCOME,
+    M_USED,
     MISSING,
     OK,
     Q_MASKS,
@@ -41,13 +51,7 @@ from turnproof.checkers.network.kernel.places import (
     Q_PLACE,
     Q_PROGRAM,
     QUIET,
-    R_SHIFT,
-    R_SPREAD,
-    R_STRIDE,
-    R_TABLE,
-    R_WORD,
-    RECORD,
-    RECORDS,
+    READ,
     REDO,
     SAT,
     SHARDS,
@@ -55,7 +59,6 @@ from turnproof.checkers.network.kernel.places import (
     STEPS,
     T_BUDGET,
     T_COMPONENT,
-    T_INPUT,
     TOUCHED_BITS,
     WHY,
     Ints,
@@ -76,6 +79,7 @@ def expand(
     n_again: Number,
     n_new: Number,
     redo: Small,
+    memo: Ints,
     cache: Ints,
     buffer: Ints,
     filled: Ints,
@@ -84,9 +88,11 @@ def expand(
 ) -> Number:
     """Expand rows ``again``, then rows from ``start`` on; the number of rows dealt with (less than asked for when a buffer is full).
 
-    ``buffer[d]`` collects successors for shard d. Rows with an entry that is not known are set aside in ``redo``.
+    ``buffer[d]`` collects successors for shard d. Rows with an entry that is not known are set aside in ``redo``; ``memo`` keeps the
+    outcomes of steps.
     """
     pa, pb, pw, rows, seen, last = pointer(a), pointer(b), pointer(w), pointer(keys), pointer(cache), len(cache) - 1
+    known = pointer(memo)
     room, size = buffer.shape[1] - b[B_TRIGGERS], buffer.shape[1] * buffer.shape[2]
     for n in range(n_again + n_new):
         for d in range(SHARDS):
@@ -95,7 +101,7 @@ def expand(
                 return n
         i = np.int64(again[n]) if n < n_again else np.int64(start + n - n_again)
         unpack(pb, pw, rows, i)
-        if not expand_row(pa, pb, pw, i, pointer(asked), pointer(found), seen, last, pointer(buffer), size, pointer(filled)):
+        if not expand_row(pa, pb, pw, i, pointer(asked), pointer(found), known, seen, last, pointer(buffer), size, pointer(filled)):
             redo[w[REDO]] = i
             w[REDO] += 1
     note_quiet(pb, pw, pointer(found), asked[A_TAKEN])
@@ -113,7 +119,18 @@ def note_quiet(b: Ints, w: Ints, found: Ints, taken: Number) -> None:
 
 @compiled
 def expand_row(
-    a: Small, b: Ints, w: Ints, i: Number, asked: Ints, found: Ints, cache: Ints, last: Number, buffer: Ints, size: Number, filled: Ints
+    a: Small,
+    b: Ints,
+    w: Ints,
+    i: Number,
+    asked: Ints,
+    found: Ints,
+    memo: Ints,
+    cache: Ints,
+    last: Number,
+    buffer: Ints,
+    size: Number,
+    filled: Ints,
 ) -> bool:
     """Expand the state at hand, which is row ``i``. Whether every entry it needs is known."""
     taken, free = asked[A_TAKEN], asked[A_FREE]
@@ -126,11 +143,13 @@ def expand_row(
     for e in range(count):
         t = w[b[B_ENABLED] + e]
         if free == 0:
-            moved = hop(a, b, w, t, cache, last, buffer, size, filled)
-            if moved >= 0:
+            known = recall(a, b, w, memo, t)
+            if known != 0:
+                moved = memo[known]
                 steps += 1
                 found[taken + t] |= 1 + 2 * moved
                 moves = moves or moved != 0
+                repeat(b, w, memo, known, cache, last, buffer, size, filled)
                 continue
         status = perform(a, b, w, t)
         if status == OK:
@@ -138,6 +157,8 @@ def expand_row(
             differs = changed(b, w)
             found[taken + t] |= 3 if differs else 1
             ask_step(a, b, w, i, t, asked, found)
+            if free == 0 and w[TOUCHED_BITS] == 0:
+                remember(b, w, memo, t)
             if differs:
                 moves = True
                 offer(b, w, cache, last, buffer, size, filled)
@@ -160,46 +181,88 @@ def expand_row(
     return complete
 
 
-@compiled
-def hop(a: Small, b: Ints, w: Ints, t: Number, cache: Ints, last: Number, buffer: Ints, size: Number, filled: Ints) -> Number:
-    """The short way for a trigger that moves one component, sends nothing and counts nothing.
+# ── steps taken before ──
 
-    Offers the successor; 1 if it is another state, 0 if it is the same, -1 if the trigger is not of this kind or its entry not known.
-    Has no branch that depends on what the state is: half of those would be guessed wrongly.
+
+@compiled
+def recall(a: Small, b: Ints, w: Ints, memo: Ints, t: Number) -> Number:
+    """Where the outcome of trigger ``t`` lies in ``memo``; 0 if the components it reads were never in these local states together.
+
+    A step depends on nothing but the local states it reads. So they are followed, in the order of reading: each leads to the next
+    component to look at, or to the outcome.
     """
     trigger = b[B_TRIGGER] + 4 * t
-    comp = np.int64(a[trigger + T_COMPONENT])
-    record = RECORDS + comp * RECORD
-    local = w[CUR + comp]
-    entry = np.int64(a[b[record + R_TABLE] + local * b[record + R_STRIDE] + np.int64(a[trigger + T_INPUT])])
-    if a[trigger + T_BUDGET] >= 0 or entry < 0 or a[entry + E_OUT] != a[entry + E_COUNT_END]:
-        return -1
-    moved = np.int64(a[entry]) - local
-    if b[B_WORDS] > 1:
-        return hop_wide(b, w, record, moved, cache, last, buffer, size, filled)
-    key = w[HOME] + (moved << b[record + R_SHIFT])
-    mixed = (w[HOME_SPREAD] + moved * b[record + R_SPREAD]) * MIX_1
-    place, d = (mixed >> 44) & last, (mixed >> 40) & (SHARDS - 1)
-    other = np.int64(moved != 0)
-    buffer[d * size + filled[d]] = key
-    filled[d] += np.int64(cache[place] != key) & other
-    cache[place] = key
-    return other
+    node, comp = np.int64(t), np.int64(a[trigger + T_BUDGET])
+    if comp < 0:
+        comp = np.int64(a[trigger + T_COMPONENT])
+    while True:
+        edge = memo[edge_of(memo, node, w[CUR + comp])]
+        if edge == 0 or edge & M_OUTCOME:
+            return int(edge & M_MOST)
+        node, comp = edge & M_MOST, (edge >> M_ID) & 255
 
 
 @compiled
-def hop_wide(
-    b: Ints, w: Ints, record: Number, moved: Number, cache: Ints, last: Number, buffer: Ints, size: Number, filled: Ints
-) -> Number:
-    """The rest of :func:`hop` for keys of several words."""
-    if moved == 0:
-        return 0
-    w[KEY + b[record + R_WORD]] += moved << b[record + R_SHIFT]
-    w[SPREAD] += moved * b[record + R_SPREAD]
-    offer(b, w, cache, last, buffer, size, filled)
-    w[KEY + b[record + R_WORD]] = w[HOME + b[record + R_WORD]]
-    w[SPREAD] = w[HOME_SPREAD]
-    return 1
+def edge_of(memo: Ints, node: Number, local: Number) -> Number:
+    """The place of what follows after ``local`` was read at ``node``, or the empty one where that belongs."""
+    wanted = (node << M_LOCAL | local) + 1
+    place = ((wanted * MIX_1) >> 40) & (M_EDGES - 1)
+    while memo[M_FIRST + place] != 0 and memo[M_FIRST + place] >> M_KEY != wanted:
+        place = (place + 1) & (M_EDGES - 1)
+    return M_FIRST + place
+
+
+@compiled
+def repeat(b: Ints, w: Ints, memo: Ints, known: Number, cache: Ints, last: Number, buffer: Ints, size: Number, filled: Ints) -> None:
+    """Offer the successor of a step that was taken before, unless it is the same state."""
+    mixed = (w[HOME_SPREAD] + memo[known + 1]) * MIX_1
+    place, d = (mixed >> 44) & last, (mixed >> 40) & (SHARDS - 1)
+    if b[B_WORDS] > 1:
+        if memo[known] != 0:
+            for n in range(b[B_WORDS]):
+                w[KEY + n] = w[HOME + n] + memo[known + 2 + n]
+            offer_wide(b[B_WORDS], w, cache, place * b[B_WORDS], buffer, d * size, filled, d)
+            for n in range(b[B_WORDS]):
+                w[KEY + n] = w[HOME + n]
+        return
+    # No branch depends on what the state is: half of those would be guessed wrongly.
+    key = w[HOME] + memo[known + 2]
+    buffer[d * size + filled[d]] = key
+    filled[d] += np.int64(cache[place] != key) & memo[known]
+    cache[place] = key
+
+
+@compiled
+def remember(b: Ints, w: Ints, memo: Ints, t: Number) -> None:
+    """Note the outcome of the step just taken, as long as there is room."""
+    words, first = b[B_WORDS], b[B_READ]
+    if memo[M_USED] + w[READ] > M_EDGES // 2 or memo[M_FREE] + words + 2 > M_MOST:
+        return
+    node, before, edge = np.int64(t), np.int64(-1), np.int64(-1)
+    for n in range(w[READ]):
+        comp, again = w[first + n], False
+        for earlier in range(n):
+            again = again or w[first + earlier] == comp
+        if again:
+            continue
+        local = w[BEFORE + comp]
+        if local >> M_LOCAL != 0:
+            return
+        if edge >= 0:
+            if memo[edge] == 0:
+                memo[edge] = before << M_KEY | comp << M_ID | memo[M_NODES]
+                memo[M_NODES] += 1
+                memo[M_USED] += 1
+            node = memo[edge] & M_MOST
+        before = (node << M_LOCAL | local) + 1
+        edge = np.int64(edge_of(memo, node, local))
+    known = memo[M_FREE]
+    memo[M_FREE] += words + 2
+    memo[M_USED] += 1
+    memo[edge] = before << M_KEY | M_OUTCOME | known
+    memo[known], memo[known + 1] = np.int64(changed(b, w)), w[SPREAD] - w[HOME_SPREAD]
+    for n in range(words):
+        memo[known + 2 + n] = w[KEY + n] - w[HOME + n]
 
 
 @compiled
