@@ -7,11 +7,15 @@ import re
 from xml.etree import ElementTree as ET
 
 import attrs
-from cli_toys import HOLDING, PROVED, RUNS, STORY, VIOLATED, machine_report, run_report, verdict
+from cli_toys import HOLDING, PROVED, RUNS, SPEC, STORY, VIOLATED, Slammed, machine_report, run_report, verdict
+from systems import CALL_SPEC
 
 from turnproof.checkers.report import Paint, json_report, junit_report, machine_text, summary_text
 from turnproof.checkers.report.model import NO_VARIANT
+from turnproof.checkers.report.unnamed import unnamed_events
 from turnproof.checkers.verdict import Engine, Outcome
+from turnproof.machines.kernel import implies
+from turnproof.specs.language import Step, on, taken
 
 
 def test_the_text_goes_from_requirement_to_property_to_verdict() -> None:
@@ -24,6 +28,17 @@ def test_the_text_goes_from_requirement_to_property_to_verdict() -> None:
     assert re.search(r"^  R-DOOR-2     an open door has an owner +holds ", text, re.MULTILINE)
     assert re.search(r"^  R-DOOR-3     test tests/cli_toys.py::verdict +its verdict is pytest's$", text, re.MULTILINE)
     assert "    exhaustive (7 states; 2 tokens)\n    proved (any length; re-checked by z3 and cvc5)" in text
+
+
+def test_events_that_no_property_names_are_remarked() -> None:
+    report = RUNS["holds"].machines[0]
+    assert "\n  named by no property: Locked, NoteLeft, Slammed\n" in machine_text(report)
+    about = Step("a slam is heard", implies(on(Slammed), taken()), requirements="R-DOOR-1")
+    spec = attrs.evolve(SPEC, properties=(*SPEC.properties, about))
+    assert unnamed_events(spec) == ("Locked", "NoteLeft")
+    assert unnamed_events(CALL_SPEC) == (), "the machines of a system have specifications of their own"
+    (machine,) = json.loads(json_report(RUNS["holds"]))["machines"]
+    assert machine["unnamed_events"] == ["Locked", "NoteLeft", "Slammed"]
 
 
 def test_the_last_line_names_what_was_left_open_and_not_what_had_nothing_to_do() -> None:
@@ -53,8 +68,8 @@ def test_a_failure_is_told_with_its_harm_its_story_and_how_to_play_it() -> None:
     assert "play it: turnproof step front_door 'Opened(by=none, hand=left)'" in text
     assert "and by 1 other route; --verbose tells them" in text
     assert "UNDETERMINED a door opens" in text
-    assert "Slammed" not in text
-    assert "Slammed" in machine_text(RUNS["violated"].machines[0], verbose=True)
+    assert "environment: Slammed" not in text
+    assert "environment: Slammed" in machine_text(RUNS["violated"].machines[0], verbose=True)
 
 
 def test_the_shortest_failures_are_told_and_the_others_named() -> None:

@@ -13,6 +13,12 @@ Theory of operation
 Neither trusts the other: they are compared on random systems, and whatever the compiled walk finds is performed again by ``run``
 before it is shown. Promises about the future are judged on the graph afterwards, by the liveness engine that single machines use.
 
+**Reductions.** What a specification calls interchangeable is walked once for all its exchanges, where that is asked for (``symmetry``);
+golden numbers and oracles count every state. There is no partial order reduction: it would lose shortest counterexamples, and it
+would leave out nothing. Measured (``python -m benchmarks.independence``): in the project's systems 1 to 34 % of the pairs of steps
+enabled together are independent, in the classics up to 76 %, but in each of them everything that can begin a step hangs together in
+one cluster, so that no step can be taken alone; and the project's systems have no channels, whose deliveries it is best at.
+
 | module | holds |
 |---|---|
 | ``explicit`` | ``explore``, ``check``, ``check_variants`` |
@@ -24,6 +30,8 @@ before it is shown. Promises about the future are judged on the graph afterwards
 | ``tables``, ``arrays``, ``compile``, ``asked`` | a system as tables; as the kernel's arrays; formulas and questions for it |
 | ``kernel`` | the compiled loops |
 | ``shard``, ``compiled``, ``compiled_labels`` | the known states; the compiled walk; its graph with edges |
+| ``symmetry``, ``folded`` | exchanges of what is interchangeable; the same for the kernel |
+| ``routes`` | the same failure by other ways to begin its last step |
 | ``questions``, ``vacuity``, ``labelled``, ``fair`` | what properties ask; what no run uses; promises about the future |
 | ``story``, ``play`` | telling a counterexample; playing one again by hand |
 """

@@ -13,6 +13,7 @@ import attrs
 
 from turnproof.checkers.report.locate import places
 from turnproof.checkers.report.model import MachineReport, RunReport, counted, worst
+from turnproof.checkers.report.unnamed import unnamed_events
 from turnproof.checkers.verdict import Outcome, Story, Verdict
 from turnproof.specs.language import Spec
 
@@ -64,6 +65,7 @@ def _machine(report: MachineReport) -> Json:
         "events": report.events,
         "explored": None if report.size is None else attrs.asdict(report.size),
         "bounds": report.bounds,
+        "unnamed_events": list(unnamed_events(report.spec)),
         "without": list(report.off),
         "coverage": None if report.coverage is None else report.coverage.to_json(),
         "seconds": round(report.seconds, 3),

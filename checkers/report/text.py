@@ -10,6 +10,7 @@ import attrs
 from turnproof.checkers.report.failures import failures, topic
 from turnproof.checkers.report.model import MachineReport, RunReport, counted, worst
 from turnproof.checkers.report.paint import COLORS, PLAIN, WORDS, Paint
+from turnproof.checkers.report.unnamed import unnamed_events
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
 from turnproof.specs.language import Spec
 
@@ -66,6 +67,9 @@ def _header(report: MachineReport, paint: Paint) -> Iterator[str]:
         yield "  " + ", ".join(f"{engine} {seconds:.1f} s" for engine, seconds in report.timings.items())
     if report.certificate:
         yield f"  certificate: {report.certificate}"
+    unnamed = unnamed_events(spec)
+    if unnamed:
+        yield "  " + paint(f"named by no property: {', '.join(unnamed)}", "2")
     for why in dict.fromkeys(report.not_run.values()):
         yield "  " + paint(f"not run ({why}): {', '.join(engine for engine in report.not_run if report.not_run[engine] == why)}", "33")
 

@@ -29,4 +29,5 @@ Rule 3: everything is a signed 64-bit integer; 62 bits of each are used.
 | ``walk`` | expanding states, putting questions |
 | ``states`` | the set of known states |
 | ``back`` | searching back, edges, labels |
+| ``fold`` | one state for all that differ by an exchange |
 """
