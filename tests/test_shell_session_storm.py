@@ -47,6 +47,15 @@ class Weather(Server):
         self.waiting.discard(prompt)
         return taken
 
+    async def interrupt(self) -> bool:
+        await self.nap()
+        fate = self.chance.random()
+        if fate < 0.2:
+            raise UNCLEAR
+        if fate < 0.4:
+            await asyncio.Event().wait()
+        return self.active
+
     async def nap(self) -> None:
         await asyncio.sleep(self.chance.choice((0, 0, 0.1, 1, 12)))
 
