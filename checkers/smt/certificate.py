@@ -150,6 +150,9 @@ def _row_problems(table: Table) -> Iterator[str]:
             yield f"{place}.counts: {sorted(set(row.counts) - counts)[0]!r} is no count"
         if row.answer != "taken" and (row.next or row.counts):
             yield f"{place}: a step that is {row.answer} changes nothing and emits nothing"
+    for name in counts - {name for row in table.rows for name in row.counts}:
+        if name.startswith("count.fault."):
+            yield f"$.table.words: no row counts {name}; that no step is such a fault would say nothing"
     for event in table.events:
         mine = [row for row in table.rows if row.event == event]
         if not mine or mine[-1].guard != "true":

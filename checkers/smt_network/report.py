@@ -56,7 +56,7 @@ class _Judge:
         whole = proof.edges.steps >= walk.transitions and walk.complete
         how = "exhaustive" if whole else "sampled"
         beyond = f"; {proof.edges.unfollowed:,} not followed to their end" if proof.edges.unfollowed else ""
-        of = "" if whole else f" of {walk.transitions:,}{'' if walk.complete else ' explored'}"
+        of = f" of {walk.transitions:,}" if walk.complete and not whole else "" if whole else " of those explored"
         text = (
             f"{how} ({proof.edges.states:,} states, {proof.edges.steps:,}{of} steps by evaluation{beyond}; every event handled in "
             f"{proof.deliveries.steps:,} steps; computed by z3 itself: {proof.sampled.confirmed} of "

@@ -8,13 +8,13 @@ decision is read from the coordinator itself. The reachable states correspond on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Annotated
 
 from attrs import evolve, frozen
 
-from turnproof.machines.kernel import Machine, Range, Row, all_of, any_of, not_, one_of, symbol
+from turnproof.machines.kernel import Machine, Range, Row, all_of, any_of, choose, implies, not_, one_of, symbol
 from turnproof.specs.language import Always, Fair, LeadsTo, Sometimes
 from turnproof.specs.system import Channel, Interchangeable, NoDeadlock, Part, Spontaneous, System, SystemSpec, SystemVariant, Wire
 
@@ -178,6 +178,21 @@ def two_phase_commit(managers: int, *, hasty: bool = False) -> System:
     )
 
 
+def lemmas(system: System) -> Iterator[tuple[str, bool]]:
+    """Why it holds: an invariant of two conjuncts, and four more for each manager, whatever their number."""
+    leader, *others = system.parts
+    told = leader.now.votes
+    for one, vote in zip(others, system.channels, strict=True):
+        told += vote.length + choose(one.now.voted, 0, 1)
+        committed, aborted = one.now.phase == Stage.COMMITTED, one.now.phase == Stage.ABORTED
+        yield f"{one.name} votes when it prepares", implies(one.now.phase == Stage.WORKING, not_(one.now.voted))
+        yield f"{one.name} votes once", implies(vote.length > 0, one.now.voted)
+        yield f"{one.name} commits after the coordinator", implies(committed, leader.now.phase == Decision.COMMIT)
+        yield f"what {one.name} promised it keeps", implies(aborted & one.now.voted, leader.now.phase == Decision.ABORT)
+    yield "every vote that was given is under way or counted", told == len(others)
+    yield "a commit rests on everybody's vote", implies(leader.now.phase == Decision.COMMIT, leader.now.votes == len(others))
+
+
 def specification(managers: int) -> SystemSpec:
     """What must hold of it."""
     system = two_phase_commit(managers)
@@ -194,6 +209,7 @@ def specification(managers: int) -> SystemSpec:
     return SystemSpec(
         system=system,
         requirements=REQUIREMENTS,
+        lemmas=tuple(lemmas(system)),
         properties=(
             Always("nobody commits where another aborts", not_(any_of(*committed) & any_of(*aborted)), requirements="2PC-1"),
             Always("who commits, all voted", not_(any_of(*committed)) | all_of(*(one.now.voted for one in others)), requirements="2PC-2"),
