@@ -45,7 +45,12 @@ async def test_the_watchdog_leaves_a_stream_alone_that_speaks(clock: VirtualCloc
 
     plan = Plan(models=("local",), watch_idle=False)
     async with AttemptRunner(ReplyRegistry(**log.hooks), "chat", "s", body, plan) as turns:
-        result = await turns.run("hi")
+        turn = asyncio.create_task(turns.run("hi"))
+        await clock.advance(600_000)
+        holder = turns.holder()
+        assert holder is not None
+        assert holder.quiet_ms == 5_000, "each word is a sign of life of the reply"
+        result = await turn
     assert (result.answer, clock.now_ms) == ("10", 1_190_000)
 
 

@@ -9,6 +9,7 @@ import pytest
 from registry_toys import Log, story
 from wire_toys import REFUSED, UNCLEAR, Server
 
+from turnproof.machines import session, session_stop
 from turnproof.machines.session_stream import What
 from turnproof.machines.session_words import AbsorbWake, Cause, DropWakes, HoldWake, Outcome, Past, TakeWake, Turn
 from turnproof.shell import VirtualClock
@@ -18,8 +19,8 @@ from turnproof.shell.session_transport import QuestionUnanswered, SessionBusy, S
 COMPLETED = TurnEnd(Outcome.COMPLETED, Cause.EXECUTION)
 
 
-def turn(session: Session, content: str) -> asyncio.Task[TurnEnd]:
-    return asyncio.create_task(session.start_turn(content, prompt=content))
+def turn(talk: Session, content: str) -> asyncio.Task[TurnEnd]:
+    return asyncio.create_task(talk.start_turn(content, prompt=content))
 
 
 # ── turns and their requests ──
@@ -28,11 +29,11 @@ def turn(session: Session, content: str) -> asyncio.Task[TurnEnd]:
 @story
 async def test_a_turn_ends_with_the_end_of_the_execution_that_served_its_prompt(clock: VirtualClock, log: Log) -> None:
     server = Server()
-    async with Session(server, **log.hooks) as session:
-        one = turn(session, "p1")
+    async with Session(server, **log.hooks) as talk:
+        one = turn(talk, "p1")
         await clock.settle()
         with pytest.raises(SessionBusy):
-            await session.start_turn("p2")
+            await talk.start_turn("p2")
         server.begin()
         server.end()
         await clock.settle()
@@ -40,7 +41,7 @@ async def test_a_turn_ends_with_the_end_of_the_execution_that_served_its_prompt(
         server.begin("p1")
         server.end()
         assert await one == COMPLETED
-        failing = turn(session, "p2")
+        failing = turn(talk, "p2")
         await clock.settle()
         server.begin("p2")
         server.end(What.FAILED)
@@ -52,10 +53,10 @@ async def test_a_turn_ends_with_the_end_of_the_execution_that_served_its_prompt(
 async def test_a_clear_refusal_leaves_nothing_in_doubt(clock: VirtualClock, log: Log) -> None:
     server = Server()
     server.replies["prompt"] += [REFUSED]
-    async with Session(server, **log.hooks) as session:
-        assert await turn(session, "p1") == TurnEnd(Outcome.FAILED, Cause.REQUEST)
+    async with Session(server, **log.hooks) as talk:
+        assert await turn(talk, "p1") == TurnEnd(Outcome.FAILED, Cause.REQUEST)
         asked = len(server.asked)
-        second = turn(session, "p2")
+        second = turn(talk, "p2")
         await clock.settle()
         assert server.asked[asked:] == ["prompt p2"]
         server.begin("p2")
@@ -67,36 +68,36 @@ async def test_a_clear_refusal_leaves_nothing_in_doubt(clock: VirtualClock, log:
 async def test_an_unclear_failure_is_asked_about_before_the_next_prompt(clock: VirtualClock, log: Log) -> None:
     server = Server()
     server.replies["prompt"] += [UNCLEAR]
-    async with Session(server, **log.hooks) as session:
-        assert (await turn(session, "p1")).outcome is Outcome.FAILED
+    async with Session(server, **log.hooks) as talk:
+        assert (await turn(talk, "p1")).outcome is Outcome.FAILED
         await clock.settle()
         server.begin("p1")
         await clock.settle()
-        assert await turn(session, "p2") == TurnEnd(Outcome.FAILED, Cause.REQUEST), "the first run is still alive"
+        assert await turn(talk, "p2") == TurnEnd(Outcome.FAILED, Cause.REQUEST), "the first run is still alive"
         await clock.settle()
         assert server.asked[-2:] == ["read p1", "interrupt"]
         server.end(What.INTERRUPTED)
-        third = turn(session, "p3")
+        third = turn(talk, "p3")
         await clock.settle()
         assert server.asked[-2:] == ["read p1", "prompt p3"]
         server.begin("p3")
         server.end()
         assert await third == COMPLETED
-        assert session.state.doubt == ""
+        assert talk.state.doubt == ""
 
 
 @story
 async def test_a_question_without_an_answer_begins_no_turn(clock: VirtualClock, log: Log) -> None:
     server = Server()
     server.replies["prompt"] += [UNCLEAR]
-    async with Session(server, **log.hooks) as session:
-        await turn(session, "p1")
+    async with Session(server, **log.hooks) as talk:
+        await turn(talk, "p1")
         server.past["p1"] = Past.UNDER_WAY
         server.replies["read"] += ["hangs", OSError("no route")]
         for expected in (5_000, 10_000):
             with pytest.raises(QuestionUnanswered):
-                await turn(session, "p2")
-            assert (clock.now_ms, session.state.phase) == (expected, Turn.NONE)
+                await turn(talk, "p2")
+            assert (clock.now_ms, talk.state.phase) == (expected, Turn.NONE)
 
 
 @story
@@ -109,16 +110,16 @@ async def test_a_preparation_that_raises_or_outlives_the_stream_begins_no_turn(c
             raise fail.pop()
         await asyncio.sleep(0.5)
 
-    async with Session(server, prepare=prepare, **log.hooks) as session:
+    async with Session(server, prepare=prepare, **log.hooks) as talk:
         with pytest.raises(OSError, match="no model"):
-            await turn(session, "p1")
+            await turn(talk, "p1")
         server.replies["subscribe"] += [OSError("down")]
-        second = turn(session, "p2")
+        second = turn(talk, "p2")
         await clock.settle()
         server.drop()
         with pytest.raises(StreamDown):
             await second
-        third = turn(session, "p3")
+        third = turn(talk, "p3")
         await clock.advance(3_000)
         server.begin("p3")
         server.end()
@@ -132,17 +133,17 @@ async def test_a_preparation_that_raises_or_outlives_the_stream_begins_no_turn(c
 @story
 async def test_a_stop_makes_of_a_later_success_an_interruption(clock: VirtualClock, log: Log) -> None:
     server = Server()
-    async with Session(server, **log.hooks) as session:
-        one = turn(session, "p1")
+    async with Session(server, **log.hooks) as talk:
+        one = turn(talk, "p1")
         await clock.settle()
         server.begin("p1")
         await clock.settle()
-        await session.stop()
+        await talk.stop()
         assert not one.done()
         server.end()
         assert (await one).outcome is Outcome.INTERRUPTED
         with pytest.raises(StopFailed, match="no turn is installed"):
-            await session.stop()
+            await talk.stop()
 
 
 @pytest.mark.parametrize(("reply", "message"), [(False, "nothing was running"), (OSError("500"), "500")])
@@ -151,13 +152,13 @@ def test_a_stop_that_fails_leaves_the_turn_as_it_was(reply: Any, message: str) -
     async def test(clock: VirtualClock, log: Log) -> None:
         server = Server()
         server.replies["interrupt"] += [reply]
-        async with Session(server, **log.hooks) as session:
-            one = turn(session, "p1")
+        async with Session(server, **log.hooks) as talk:
+            one = turn(talk, "p1")
             await clock.settle()
             server.begin("p1")
             await clock.settle()
             with pytest.raises(StopFailed, match=message):
-                await session.stop()
+                await talk.stop()
             server.end()
             assert await one == COMPLETED
 
@@ -168,19 +169,19 @@ def test_a_stop_that_fails_leaves_the_turn_as_it_was(reply: Any, message: str) -
 async def test_a_stop_without_a_reply_ends_its_turn_and_the_late_end_ends_no_other(clock: VirtualClock, log: Log) -> None:
     server = Server()
     server.replies["interrupt"] += ["hangs"]
-    async with Session(server, **log.hooks) as session:
-        one = turn(session, "p1")
+    async with Session(server, **log.hooks) as talk:
+        one = turn(talk, "p1")
         await clock.settle()
         server.begin("p1")
         await clock.settle()
-        cancelled, stopping = asyncio.create_task(session.stop()), asyncio.create_task(session.stop())
+        cancelled, stopping = asyncio.create_task(talk.stop()), asyncio.create_task(talk.stop())
         await clock.settle()
         cancelled.cancel()
         await stopping
         assert (await one, clock.now_ms) == (TurnEnd(Outcome.INTERRUPTED, Cause.STOP), 10_000)
         server.active = False
         server.past["p1"] = Past.INTERRUPTED
-        two = turn(session, "p2")
+        two = turn(talk, "p2")
         await clock.settle()
         server.publish(What.INTERRUPTED)
         await clock.settle()
@@ -196,25 +197,25 @@ async def test_a_stop_without_a_reply_ends_its_turn_and_the_late_end_ends_no_oth
 @story
 async def test_a_wake_is_offered_and_its_continuation_ends_with_it(clock: VirtualClock, log: Log) -> None:
     server, told = Server(), list[object]()
-    async with Session(server, tell=told.append, **log.hooks) as session:
+    async with Session(server, tell=told.append, **log.hooks) as talk:
         server.begin("report")
         await clock.settle()
         assert told == [HoldWake()]
-        running = asyncio.create_task(session.continue_turn())
+        running = asyncio.create_task(talk.continue_turn())
         await clock.settle()
         assert told[1:] == [TakeWake()]
         with pytest.raises(SessionBusy):
-            await session.continue_turn()
+            await talk.continue_turn()
         server.end()
         assert await running == COMPLETED
         server.begin("report 2")
         server.end()
         await clock.settle()
-        assert await session.continue_turn() == TurnEnd(Outcome.COMPLETED, Cause.REPLAY)
-        assert await session.continue_turn() == TurnEnd(Outcome.COMPLETED, Cause.REQUEST), "nothing is left to take"
+        assert await talk.continue_turn() == TurnEnd(Outcome.COMPLETED, Cause.REPLAY)
+        assert await talk.continue_turn() == TurnEnd(Outcome.COMPLETED, Cause.REQUEST), "nothing is left to take"
         server.begin("report 3")
         await clock.settle()
-        user = turn(session, "p1")
+        user = turn(talk, "p1")
         await clock.settle()
         assert AbsorbWake() in told
         server.publish(What.DELIVERED, "p1")
@@ -225,8 +226,8 @@ async def test_a_wake_is_offered_and_its_continuation_ends_with_it(clock: Virtua
 @story
 async def test_permission_requests_are_shown(clock: VirtualClock, log: Log) -> None:
     server, shown = Server(), list[object]()
-    async with Session(server, show=shown.append, **log.hooks) as session:
-        one = turn(session, "p1")
+    async with Session(server, show=shown.append, **log.hooks) as talk:
+        one = turn(talk, "p1")
         await clock.settle()
         server.begin("p1")
         server.publish(What.ASKED, payload={"tool": "exec"})
@@ -242,15 +243,15 @@ async def test_permission_requests_are_shown(clock: VirtualClock, log: Log) -> N
 @story
 async def test_after_a_reconnect_the_history_says_what_became_of_the_turn(clock: VirtualClock, log: Log) -> None:
     server = Server()
-    async with Session(server, **log.hooks) as session:
-        one = turn(session, "p1")
+    async with Session(server, **log.hooks) as talk:
+        one = turn(talk, "p1")
         await clock.settle()
         server.begin("p1")
         await clock.settle()
         server.drop()
         server.end()
         assert await one == TurnEnd(Outcome.COMPLETED, Cause.HISTORY)
-        two = turn(session, "p2")
+        two = turn(talk, "p2")
         await clock.settle()
         server.begin("p2")
         await clock.settle()
@@ -265,8 +266,8 @@ async def test_after_a_reconnect_the_history_says_what_became_of_the_turn(clock:
 @story
 async def test_what_another_process_ran_is_lost(clock: VirtualClock, log: Log) -> None:
     server = Server()
-    async with Session(server, **log.hooks) as session:
-        one = turn(session, "p1")
+    async with Session(server, **log.hooks) as talk:
+        one = turn(talk, "p1")
         await clock.settle()
         server.begin("p1")
         await clock.settle()
@@ -278,10 +279,10 @@ async def test_what_another_process_ran_is_lost(clock: VirtualClock, log: Log) -
 @story
 async def test_a_stream_that_cannot_be_had_again_ends_everything(clock: VirtualClock, log: Log) -> None:
     server, told = Server(), list[object]()
-    async with Session(server, tell=told.append, **log.hooks) as session:
+    async with Session(server, tell=told.append, **log.hooks) as talk:
         server.begin("report")
         await clock.settle()
-        running = asyncio.create_task(session.continue_turn())
+        running = asyncio.create_task(talk.continue_turn())
         await clock.settle()
         server.end(What.FAILED)
         assert (await running).outcome is Outcome.FAILED
@@ -294,17 +295,17 @@ async def test_a_stream_that_cannot_be_had_again_ends_everything(clock: VirtualC
         assert told[-1] == DropWakes()
         assert clock.now_ms == started + 53_000
         with pytest.raises(StreamDown):
-            await turn(session, "p1")
+            await turn(talk, "p1")
         with pytest.raises(StreamDown):
-            await session.continue_turn()
+            await talk.continue_turn()
 
 
 @story
 async def test_a_prompt_that_is_parked_is_taken_out_of_the_inbox(clock: VirtualClock, log: Log) -> None:
     server = Server()
-    async with Session(server, **log.hooks) as session:
+    async with Session(server, **log.hooks) as talk:
         server.waiting.add("p1")
-        one = turn(session, "p1")
+        one = turn(talk, "p1")
         await clock.advance(9_999)
         server.publish(None)
         assert "cancel p1" not in server.asked
@@ -321,18 +322,34 @@ async def test_a_caller_that_is_cancelled_no_longer_waits_and_closing_leaves_not
     for moment in range(12):
         server = Server()
         server.replies["prompt"] += ["hangs"] if moment % 2 else []
-        session = Session(server, key=f"{moment}.", **log.hooks)
-        async with session:
-            one, caller = turn(session, "p1"), None
+        talk = Session(server, key=f"{moment}.", **log.hooks)
+        async with talk:
+            one, caller = turn(talk, "p1"), None
             for step in range(moment):
                 await asyncio.sleep(0)
                 if step == 4:
                     server.begin("p1")
                 if step == 6:
-                    caller = asyncio.create_task(session.stop())
+                    caller = asyncio.create_task(talk.stop())
                 if step == 7 and caller is not None:
                     caller.cancel()
             if moment == 5:
                 one.cancel()
-        await session.aclose()
+        await talk.aclose()
         await asyncio.gather(one, *([caller] if caller else []), return_exceptions=True)
+
+
+def test_a_stop_without_a_reply_on_the_real_clock() -> None:
+    async def main() -> None:
+        server = Server()
+        server.replies["interrupt"] += ["hangs"]
+        async with Session(server, durations_ms={session_stop.Timer.REPLY: 20, session.Timer.RECHECK: 5}) as one:
+            turning = asyncio.create_task(one.start_turn("p1", prompt="p1"))
+            await asyncio.sleep(0.02)
+            assert server.asked.count("read p1") >= 1
+            server.begin("p1")
+            await asyncio.sleep(0.005)
+            await one.stop()
+            assert (await turning).cause is Cause.STOP
+
+    asyncio.run(main())
