@@ -6,6 +6,7 @@ unconstrained: every event may come in every state, as often as it likes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from attrs import evolve, frozen
@@ -81,7 +82,7 @@ from turnproof.specs.reply_operation_requirements import ELSEWHERE, REQUIREMENTS
 then = after(ReplyOperation)
 
 # Written here again on purpose: a slip in the machine's own definitions must not move the properties with it.
-DECLARED = {"begins": symbol(WorkBegan), "ends": symbol(WorkEnded)}
+DECLARED: Mapping[str, WorkBegan | WorkEnded] = {"begins": symbol(WorkBegan), "ends": symbol(WorkEnded)}
 LATE = "a delivery that works as it said it would is ended as stalled, or one that hangs is not"
 pending = named("pending", now.result == Result.NONE)
 finalizing = named("committed", (now.result == Result.NONE) & now.frozen)

@@ -120,9 +120,9 @@ class Adapter:
 
     def start(self, prompt: str, *, doubt: bool, active: bool | None = False, over: bool = False, send: bool = True) -> None:
         """The user's turn, up to its prompt. ``active``: what ``session.active`` answers if it is asked; None: nothing."""
-        assert self.states["start"].phase is StartPhase.IDLE
+        assert self._starting() is StartPhase.IDLE
         self.send("start", start_words.TurnWanted(prompt, doubt))
-        if self.states["start"].phase is StartPhase.ASKING:
+        if self._starting() is StartPhase.ASKING:
             self.requests.append("active")
             if active is None:
                 return
@@ -132,6 +132,9 @@ class Adapter:
         if send:
             wanted = self.session.phase is Turn.USER and not self.session.stopped
             self.send("start", start_words.SendDue(wanted))
+
+    def _starting(self) -> Any:
+        return self.states["start"].phase
 
     def answer(self, prompt: str, answer: Answer) -> None:
         """The reply of the prompt request."""

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.session_script import Adapter
+from session_script import Adapter
+
 from turnproof.machines.session_start import StartPhase
 from turnproof.machines.session_stop import InterruptAnswered, StopPhase
 from turnproof.machines.session_stream import Dropped, Subscribed, What
@@ -41,7 +42,7 @@ class Script(Adapter):
             "idle": self.idle,
             "started": lambda _: self.started(*self.waiting()),
             "succeeded": lambda _: self.idle(self.last()),
-            "failed": lambda turn: (self.serve(turn), self.ended("failed")),
+            "failed": self.fail,
             "stop": lambda _: self.stop(),
             "stop_ok": lambda _: self.send("stop", InterruptAnswered(True)),
             "stop_hang": lambda _: None,
@@ -96,6 +97,10 @@ class Script(Adapter):
     def busy(self, turn: str) -> None:
         self.served.add(turn)
         self.started(turn)
+
+    def fail(self, turn: str) -> None:
+        self.serve(turn)
+        self.ended("failed")
 
     def idle(self, turn: str) -> None:
         if self.session.phase is Turn.USER and self.session.item == turn:

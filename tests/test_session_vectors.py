@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from session_script import Adapter
 
-from tests.session_script import Adapter
 from turnproof.machines.session_start import SendDue
 from turnproof.machines.session_stop import InterruptAnswered, InterruptFailed
 from turnproof.machines.session_words import Answer, Mark, Past, RunMarked, Turn
