@@ -90,13 +90,27 @@ def find_lasso(edges: Edges, region: Region, fairness: Sequence[Assumption], *, 
 
     ``among`` are the nodes of its fair components, where the caller has found them already (in a large graph, with faster means).
     """
+    kept, walk, members = _fair(edges, region, fairness, among)
+    if walk is None or not members:
+        return None
+    return _shortest(edges, region, kept, walk, members)
+
+
+def has_lasso(edges: Edges, region: Region, fairness: Sequence[Assumption]) -> bool:
+    """Whether a fair run stays in ``region`` for ever; quicker than :func:`find_lasso`, which tells one."""
+    _, _, members = _fair(edges, region, fairness, None)
+    return bool(members)
+
+
+def _fair(edges: Edges, region: Region, fairness: Sequence[Assumption], among: Array | None) -> tuple[Array, _Walk | None, set[int]]:
+    """The edges inside the region, and the nodes of its fair components that a run can enter."""
     kept = _inside(edges, region)
     initial = np.arange(edges.nodes) == 0
     reached = reachable(edges, np.ones(len(edges.source), dtype=np.bool_), initial)
     region = attrs.evolve(region, starts=region.starts & reached, start_edges=region.start_edges & reached[edges.source])
     pending = reachable(edges, kept, _entries(edges, region))
     if not pending.any():
-        return None
+        return kept, None, set()
     assumptions = [*fairness, *_visiting(edges, region)]
     inside = kept & pending[edges.source] & pending[edges.target]
     if among is not None:
@@ -106,9 +120,7 @@ def find_lasso(edges: Edges, region: Region, fairness: Sequence[Assumption], *, 
     start = Assumption("", ~region.starts, region.start_edges)
     walk = _Walk(edges, inside, assumptions, start)
     members = {node for component in walk.fair_components(np.flatnonzero(pending).tolist()) for node in component}
-    if not members:
-        return None
-    return _shortest(edges, region, kept, walk, members)
+    return kept, walk, members
 
 
 def fair_members(edges: Edges, kept: Array, nodes: Array, fairness: Sequence[Assumption]) -> Array:
@@ -124,6 +136,7 @@ def fair_members(edges: Edges, kept: Array, nodes: Array, fairness: Sequence[Ass
 def reachable(edges: Edges, kept: Array, starts: Array) -> Array:
     """Node -> whether it can be reached from ``starts`` along edges of ``kept``."""
     seen = starts.copy()
+    kept = kept & (edges.source != edges.target)
     source, target = edges.source[kept], edges.target[kept]
     front = seen
     while front.any():
@@ -378,7 +391,8 @@ def levels(edges: Edges, kept: Array, entries: Array) -> tuple[Array, Array]:
     """
     length = np.full(edges.nodes, -1, dtype=np.int64)
     by = np.full(edges.nodes, -1, dtype=np.int64)
-    numbers = np.flatnonzero(kept)
+    # A step that stays where it is leads nowhere new, and most steps of most graphs are such.
+    numbers = np.flatnonzero(kept & (edges.source != edges.target))
     source, target = edges.source[numbers], edges.target[numbers]
     front = np.zeros(edges.nodes, dtype=np.bool_)
     level, last = 0, int(entries.max(initial=-1))
@@ -396,4 +410,4 @@ def levels(edges: Edges, kept: Array, entries: Array) -> tuple[Array, Array]:
     return length, by
 
 
-__all__ = ["BUDGET", "Assumption", "Edges", "Lasso", "Region", "find_lasso", "levels", "reachable", "without_fair_run"]
+__all__ = ["BUDGET", "Assumption", "Edges", "Lasso", "Region", "find_lasso", "has_lasso", "levels", "reachable", "without_fair_run"]

@@ -17,13 +17,14 @@ from turnproof.checkers.columns import Array, condition, is_array
 from turnproof.checkers.evaluation import EffectTable, Run, StepColumns
 from turnproof.checkers.graph import Block, Graph
 from turnproof.checkers.judge import Judge
+from turnproof.checkers.liveness import Assumption
 from turnproof.checkers.mutants.operators import outcome
 from turnproof.checkers.mutants.whole import Questions
 from turnproof.checkers.mutants.words import AnyRow
 from turnproof.checkers.predicates import Memory, Pasts, Predicates
 from turnproof.checkers.words import check_words
 from turnproof.machines.kernel import HOLE
-from turnproof.specs.language import Always, Carries, Order, Property, Step
+from turnproof.specs.language import Always, Carries, Fair, Order, Property, Step
 
 
 @attrs.frozen(eq=False)
@@ -58,6 +59,7 @@ class Original:
         self._masks: dict[str, Array] = {}
         self._order: dict[type, list[Judged]] = {}
         self._table = EffectTable(graph.effect_lists)
+        self._assumptions: dict[int, tuple[Fair, Assumption]] = {}
 
     # ── which row answers ──
 
@@ -145,6 +147,19 @@ class Original:
     # ── what is asked of whole graphs ──
 
     @cached_property
+    def judge(self) -> Judge:
+        """The judge of the unmutated graph."""
+        return Judge(self.graph)
+
+    def assumption(self, fair: Fair) -> Assumption:
+        """A fairness assumption over the unmutated graph; each is asked for again and again by mutants of promises."""
+        known = self._assumptions.get(id(fair))
+        if known is None:
+            # The assumption is kept beside its reading, so that no other can come to have its id.
+            known = self._assumptions[id(fair)] = (fair, self.judge.assumption(fair))
+        return known[1]
+
+    @cached_property
     def questions(self) -> Questions:
         """What every mutant's whole graph must answer."""
         return Questions(self.spec)
@@ -152,7 +167,7 @@ class Original:
     @cached_property
     def numbers(self) -> Mapping[str, int]:
         """The golden numbers of the unmutated machine."""
-        return self.questions.numbers(Judge(self.graph), self.states_of(self.graph))
+        return self.questions.numbers(self.judge, self.states_of(self.graph))
 
     @cached_property
     def _state_number(self) -> Mapping[object, int]:

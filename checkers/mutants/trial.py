@@ -25,6 +25,7 @@ from turnproof.checkers.discipline import first_breach
 from turnproof.checkers.draw.markdown_page import markdown
 from turnproof.checkers.graph import Block
 from turnproof.checkers.judge import Judge
+from turnproof.checkers.liveness import has_lasso
 from turnproof.checkers.mutants.complete import completed
 from turnproof.checkers.mutants.original import Judged, Original, iterate
 from turnproof.checkers.mutants.same import Alike
@@ -54,10 +55,10 @@ def judge_mutant(original: Original, mutant: Mutant) -> Result:
 
 def _fairness(original: Original, mutant: Mutant) -> tuple[Fate, str]:
     weaker = attrs.evolve(cast("LeadsTo | EventuallyAlways", mutant.prop), fairness=mutant.fairness)
-    judge = Judge(original.graph)
-    if judge.violation(weaker, all_routes=False) is not None:
-        return Fate.KILLED, weaker.name
+    judge = original.judge
     region = judge.leads_to(weaker) if isinstance(weaker, LeadsTo) else judge.eventually_always(weaker)
+    if has_lasso(judge.edges, region, [original.assumption(fair) for fair in weaker.fairness]):
+        return Fate.KILLED, weaker.name
     if judge.leaves_bounds(region):
         return Fate.UNDETERMINED, "a run leaves the bounds with its promise open"
     return Fate.SURVIVED, "the promise holds without it"

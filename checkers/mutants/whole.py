@@ -17,7 +17,7 @@ from turnproof.checkers.columns import Array, condition, is_array
 from turnproof.checkers.evaluation import Run
 from turnproof.checkers.graph import Graph
 from turnproof.checkers.judge import Judge
-from turnproof.checkers.liveness import find_lasso
+from turnproof.checkers.liveness import has_lasso
 from turnproof.checkers.vacuity import antecedents, why_vacuous
 from turnproof.checkers.words import is_about_steps
 from turnproof.machines.kernel import OnlyIf
@@ -98,7 +98,7 @@ class Questions:
             if isinstance(prop, (LeadsTo, EventuallyAlways)):
                 region = judge.leads_to(prop) if isinstance(prop, LeadsTo) else judge.eventually_always(prop)
                 assumptions = [judge.assumption(fair) for fair in prop.fairness]
-                if find_lasso(judge.edges, region, assumptions) is not None:
+                if has_lasso(judge.edges, region, assumptions):
                     return prop.name
                 if why_vacuous(judge, prop):
                     return f"{prop.name}: not vacuous"
