@@ -242,7 +242,8 @@ HISTORY: Rows = (
     Row(RecheckExpired, ignore="the prompt was delivered, or its turn is over"),
     Row(StreamDied, at=USER, when=now.sending != UNSENT, data=doubtful(ended=0, running=False),
         emit=(*tells(Outcome.FAILED, Cause.STREAM), only_if(wakes, DropWakes()))),
-    Row(StreamDied, at=INSTALLED, data=over(ended=0, running=False), emit=(*tells(Outcome.FAILED, Cause.STREAM), only_if(wakes, DropWakes()))),
+    Row(StreamDied, at=INSTALLED, data=over(ended=0, running=False),
+        emit=(*tells(Outcome.FAILED, Cause.STREAM), only_if(wakes, DropWakes()))),
     Row(StreamDied, data=evolve(now, ended=0, running=False, item=NOBODY), emit=(only_if(wakes, DropWakes()),)),
 )  # fmt: skip
 

@@ -24,7 +24,7 @@ from typing import Annotated, Any, get_args
 
 from attrs import evolve, frozen
 
-from turnproof.machines.kernel import NOBODY, Counter, Machine, Row, Token, all_of, choose, named, not_, only_if, symbol
+from turnproof.machines.kernel import NOBODY, Counter, Machine, Row, Token, choose, named, not_, only_if, symbol
 from turnproof.machines.session_words import (
     AbsorbWake,
     Answer,
@@ -165,7 +165,7 @@ PERMISSIONS: Rows = (
 def reconciles(idle: Mark, active: Mark) -> Rows:
     """``idle``, ``active``: what the mark is after a reconnect that finds the session so. Every held wake is forgotten."""
     drops = only_if(wakes, DropWakes())
-    gone = {"ended": 0, "running": False, "asked": False, "busy": False, "mark": idle}
+    gone: dict[str, Any] = {"ended": 0, "running": False, "asked": False, "busy": False, "mark": idle}
     succeeded = named("its idle item says succeeded", (read.past == Past.SUCCEEDED) & not_(now.stopped))
     return (
         Row(read, at=INSTALLED, when=not_(read.active) & succeeded, data=over(**gone),
@@ -220,7 +220,8 @@ REPLAYED_EATEN: Rows = (
 def takes(mark: Mark) -> Rows:
     """``mark``: what the mark is once a continuation took a wake that runs."""
     return (
-        Row(ContinuationStarted, at=NONE, when=now.running, name="continue/running", emit=(TakeWake(), only_if(now.asked, ShowPermission())),
+        Row(ContinuationStarted, at=NONE, when=now.running, name="continue/running",
+            emit=(TakeWake(), only_if(now.asked, ShowPermission())),
             data=evolve(now, phase=CONTINUATION, running=False, asked=False, mark=mark)),
     )  # fmt: skip
 

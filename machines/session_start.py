@@ -126,7 +126,8 @@ class SendPrompt:
 
 
 Effect = (
-    SendPrompt | SendInterrupt | InstallRequested | StartRefused | SessionFoundIdle | PromptFoundOver | PromptHandedOver | SendSkipped | StartTimer | StopTimer
+    SendPrompt | SendInterrupt | InstallRequested | StartRefused | SessionFoundIdle | PromptFoundOver | PromptHandedOver | SendSkipped
+    | StartTimer | StopTimer
 )  # fmt: skip
 
 # ── rows ──

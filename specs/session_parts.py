@@ -22,9 +22,11 @@ from turnproof.machines.session_stream import DEAD, LOST, SUBSCRIBED, UP, What
 from turnproof.machines.session_stream import MACHINE as STREAM
 from turnproof.machines.session_words import Past, Turn
 from turnproof.specs import session_environment as env
+from turnproof.specs import session_requests as req
 from turnproof.specs import session_truth as truth_words
 from turnproof.specs.language import AnyMachine
-from turnproof.specs.session_environment import ITEMS, PLACES, A, B, C, How, Place, RequestPhase, ServerPhase, UserPhase
+from turnproof.specs.session_environment import ITEMS, PLACES, A, B, C, Place, ServerPhase
+from turnproof.specs.session_requests import How, RequestPhase, UserPhase
 from turnproof.specs.system import Absorbs, AnyPart, Budget, Channel, Copy, Empties, Part, Spontaneous, Switch, System, Unsent, Wire
 from turnproof.specs.system_words import pending
 
@@ -49,15 +51,15 @@ ASKS = Switch("asks", "an execution asks for a permission, once")
 DEATH = Switch("death", "the reconnect fails for good")
 MORE = (STOPS, ASKS, DEATH)
 
-server, service, user = Part("server", env.SERVER), Part("service", env.SERVICE), Part("user", env.USER)
-request_a, request_b = Part("request_a", env.REQUEST), Part("request_b", env.REQUEST)
-interrupt_1, interrupt_2, interrupt_3 = (Part(f"interrupt_{n}", env.INTERRUPT) for n in (1, 2, 3))
+server, service, user = Part("server", env.SERVER), Part("service", req.SERVICE), Part("user", req.USER)
+request_a, request_b = Part("request_a", req.REQUEST), Part("request_b", req.REQUEST)
+interrupt_1, interrupt_2, interrupt_3 = (Part(f"interrupt_{n}", req.INTERRUPT) for n in (1, 2, 3))
 """The interrupts of the two Stops, and the one of starts that find the session still active."""
 stop_1, stop_2 = Part("stop_1", STOP), Part("stop_2", STOP)
 start, stream = Part("start", START), Part("stream", STREAM)
 truth = Part("truth", truth_words.TRUTH)
 REQUESTS, INTERRUPTS = ((A, request_a), (B, request_b)), (interrupt_1, interrupt_2, interrupt_3)
-buffer = Channel("buffer", to=stream, capacity=9, when=stream.now.phase == UP)
+buffer = Channel("buffer", to=stream, capacity=10, when=stream.now.phase == UP)
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -94,6 +96,10 @@ settling = server.now.phase == ServerPhase.SETTLING
 queued = server.now.phase == ServerPhase.QUEUED
 
 
+NEEDS = {env.BreakStream: N11, words.StreamDied: DEATH, words.PermissionAsked: ASKS, words.RejectPermission: ASKS}
+"""Effects that no run brings about without a power."""
+
+
 class World:
     """Builds one system. ``session`` is the part whose machine the design brings."""
 
@@ -101,19 +107,25 @@ class World:
         self.design, self.without, self.stops, self.drops = design, frozenset(without), stops, drops
         self.session: Part[Any] = Part("session", design.session)
         machines = {"stop_1": design.stop, "stop_2": design.stop, "start": design.start}
-        mine = (self.session, start, stop_1, stop_2, stream)
+        self.stopping: tuple[AnyPart, ...] = (stop_1, stop_2)[:stops]
+        self.interrupts = (*(interrupt_1, interrupt_2)[:stops], interrupt_3)
+        mine = (self.session, start, *self.stopping, stream)
         self.parts: tuple[AnyPart, ...] = tuple(
-            attrs.evolve(p, machine=machines.get(p.name, p.machine))
-            for p in (*mine, server, user, service, request_a, request_b, *INTERRUPTS)
+            Part(p.name, machines.get(p.name, p.machine)) for p in (*mine, server, user, service, request_a, request_b, *INTERRUPTS)
         )
+
+    @property
+    def wakes_after(self) -> Any:
+        """Whether some wake is held after the step. Every design counts them alike."""
+        return (self.session.next.ended > 0) | self.session.next.running
 
     # ── wires ──
 
     def wires(self) -> Iterator[Wire | Empties]:
         """Every wire of every design; what the machines at hand do not emit is left out."""
         session = self.session
-        publish, keep, want = symbol(env.Publish), symbol(stream_words.Buffer), symbol(env.WantTurn)
-        asked, told, answer = symbol(env.AskServer), symbol(env.InterruptReply), symbol(env.TellAnswer)
+        publish, keep, want = symbol(env.Publish), symbol(stream_words.Buffer), symbol(req.WantTurn)
+        asked, told, answer = symbol(req.AskServer), symbol(env.InterruptReply), symbol(req.TellAnswer)
         cancelled, unwanted, reread = symbol(env.ItemCancelled), symbol(words.CancelPrompt), symbol(stream_words.AskHistory)
         history, report = symbol(env.HistoryAnswer), symbol(words.ReportTurn)
         yield Wire(server, publish, stream, stream_words.Published(publish.what, publish.execution, publish.item))
@@ -143,39 +155,39 @@ class World:
             words.SendSkipped,
         ):
             yield Wire(start, said, session)
-        yield Wire(start, words.StartRefused, user, env.PromptBack())
-        yield Wire(start, stop_words.SendInterrupt, interrupt_3, env.InterruptSent())
-        sent, reply = symbol(start_words.SendPrompt), symbol(env.Reply)
+        yield Wire(start, words.StartRefused, user, req.PromptBack())
+        yield Wire(start, stop_words.SendInterrupt, interrupt_3, req.InterruptSent())
+        sent, reply = symbol(start_words.SendPrompt), symbol(req.Reply)
         for prompt, request in REQUESTS:
-            yield Wire(start, sent, request, env.PromptSent(), where=sent.prompt == prompt)
-            yield Wire(session, report, request, env.TurnIsOver(), where=report.prompt == prompt)
-            yield Wire(request, env.Admit, server, env.Admitted(prompt))
+            yield Wire(start, sent, request, req.PromptSent(), where=sent.prompt == prompt)
+            yield Wire(session, report, request, req.TurnIsOver(), where=report.prompt == prompt)
+            yield Wire(request, req.Admit, server, env.Admitted(prompt))
             yield Wire(request, reply, session, words.PromptAnswered(prompt, reply.answer))
-        for stop, interrupt in ((stop_1, interrupt_1), (stop_2, interrupt_2)):
-            for said in (words.StopSent, words.StopWithdrawn, words.StopFutile, words.RunMarked, words.EndRequested):
-                yield Wire(stop, said, session)
-            yield Wire(stop, stop_words.DropReply, interrupt, env.ReplyUnwanted())
-            yield Wire(stop, stop_words.SendInterrupt, interrupt, env.InterruptSent())
+        for stop, interrupt in ((stop_1, interrupt_1), (stop_2, interrupt_2))[: self.stops]:
+            for stops in (words.StopSent, words.StopWithdrawn, words.StopFutile, words.RunMarked, words.EndRequested):
+                yield Wire(stop, stops, session)
+            yield Wire(stop, stop_words.DropReply, interrupt, req.ReplyUnwanted())
+            yield Wire(stop, stop_words.SendInterrupt, interrupt, req.InterruptSent())
             yield Wire(interrupt, answer, stop, stop_words.InterruptAnswered(answer.interrupted))
-            yield Wire(interrupt, env.TellFailure, stop, stop_words.InterruptFailed())
-        for interrupt in INTERRUPTS:
+            yield Wire(interrupt, req.TellFailure, stop, stop_words.InterruptFailed())
+        for interrupt in self.interrupts:
             yield Wire(interrupt, asked, server, env.Interrupted(asked.early))
-            yield Wire(server, told, interrupt, env.ServerReplied(told.accepted))
-        for part in (start, stop_1, stop_2):
+            yield Wire(server, told, interrupt, req.ServerReplied(told.accepted))
+        for part in (start, *self.stopping):
             yield Wire(session, words.ReportTurn, part, stop_words.TurnOver())
-        yield Wire(session, words.HoldWake, service, env.Offered())
-        yield Wire(session, words.AbsorbWake, service, env.OfferDropped())
-        yield Wire(session, words.DropWakes, service, env.OffersDropped())
+        yield Wire(session, words.HoldWake, service, req.Offered())
+        yield Wire(session, words.AbsorbWake, service, req.OfferDropped())
+        yield Wire(session, words.DropWakes, service, req.OffersDropped())
         yield Wire(session, report, server, env.TurnTold(report.prompt), where=report.prompt != NOBODY)
         yield Wire(user, want, server, env.TurnBegun(want.prompt))
-        yield Wire(service, env.StartContinuation, session, words.ContinuationStarted())
+        yield Wire(service, req.StartContinuation, session, words.ContinuationStarted())
         yield Wire(session, words.RejectPermission, server, env.PermissionRejected())
         yield Wire(session, unwanted, server, env.CancelAsked(unwanted.prompt))
 
     def copies(self) -> Iterator[Copy]:
         """What the monitor sees."""
         publish, arrived, report = symbol(env.Publish), symbol(stream_words.Arrived), symbol(words.ReportTurn)
-        want = symbol(env.WantTurn)
+        want = symbol(req.WantTurn)
         yield Copy(server, publish, truth, truth_words.Delivered(publish.item, publish.execution), where=publish.what == What.DELIVERED)
         yield Copy(stream, arrived, truth, truth_words.StartHandled(arrived.execution), where=arrived.what == What.STARTED)
         yield Copy(stream, arrived, truth, truth_words.EndHandled(arrived.execution),
@@ -204,15 +216,15 @@ class World:
         now, idle = self.session.now, start.now.phase == start_words.IDLE
         free = (now.phase == Turn.NONE) & idle & (stream.now.phase == UP)
         more = user.now.phase != UserPhase.SECOND
-        yield Spontaneous(user, env.Prompted(self.design.doubt), when=free & more)
-        yield Spontaneous(
-            stop_1, stop_words.StopRequested(False), when=(now.phase != Turn.NONE) & (stop_1.now.phase == stop_words.IDLE), switch=STOPS
-        )
+        yield Spontaneous(user, req.Prompted(self.design.doubt), when=free & more)
+        if self.stops > 0:
+            first = stop_1.now.phase == stop_words.IDLE
+            yield Spontaneous(stop_1, stop_words.StopRequested(False), when=(now.phase != Turn.NONE) & first, switch=STOPS)
         if self.stops > 1:
             second = (stop_1.now.phase != stop_words.IDLE) & (stop_2.now.phase == stop_words.IDLE)
             another: Any = stop_1.now.phase == stop_words.WAITING
             yield Spontaneous(stop_2, stop_words.StopRequested(another), when=(now.phase != Turn.NONE) & second, switch=STOPS)
-        yield Spontaneous(service, env.ContinuationDue(self.design.wakes), when=free & (service.now.offers > 0))
+        yield Spontaneous(service, req.ContinuationDue(self.design.wakes), when=free & (service.now.offers > 0))
         yield Spontaneous(server, env.PermissionGiven(), when=server.now.asking, switch=ASKS)
 
     def _adapter(self) -> Iterator[Spontaneous]:
@@ -222,8 +234,10 @@ class World:
         told = [(start_words.ActiveRead(active), asking)]
         if doubt is not None:
             alive, over = active & past_is(doubt, Past.UNDER_WAY), past_is(doubt, Past.SUCCEEDED, Past.INTERRUPTED)
-            told = [(start_words.ActiveRead(True), asking & alive), (start_words.ActiveRead(False, True), asking & over),
-                    (start_words.ActiveRead(False), asking & not_(alive) & not_(over))]  # fmt: skip
+            # While the session settles, nothing is under way.
+            yield Spontaneous(start, start_words.ActiveRead(True), when=asking & alive & not_(settling))
+            neither = not_(alive) & not_(over)
+            told = [(start_words.ActiveRead(False, True), asking & over), (start_words.ActiveRead(False), asking & neither)]
         for answer, when in told:
             yield Spontaneous(start, answer, when=when & not_(settling))
             yield Spontaneous(start, answer, when=when & settling, switch=N12)
@@ -241,7 +255,8 @@ class World:
         for past in Past:
             read, when = stream_words.SnapshotTaken(active, past, known), (stream.now.phase == SUBSCRIBED) & past_is(mine, past)
             yield Spontaneous(stream, read, when=when & not_(settling))
-            yield Spontaneous(stream, read, when=when & settling, switch=N12)
+            if past is not Past.UNDER_WAY:
+                yield Spontaneous(stream, read, when=when & settling, switch=N12)
 
     def _server(self) -> Iterator[Spontaneous]:
         now = server.now
@@ -261,28 +276,28 @@ class World:
             phase = request.now.phase
             flying, late = phase == RequestPhase.FLYING, one_of(phase, RequestPhase.BROKEN_LATE, RequestPhase.LATE)
             for lost, switch, budget in ((False, None, None), (True, N1, unclear)):
-                yield Spontaneous(request, env.PromptTaken(lost), when=flying & idle, switch=switch, budget=budget)
+                yield Spontaneous(request, req.PromptTaken(lost), when=flying & idle, switch=switch, budget=budget)
                 if N8 not in self.without:
-                    yield Spontaneous(request, env.PromptTaken(lost), when=flying & not_(idle), switch=switch or N8, budget=budget)
-            yield Spontaneous(request, env.PromptNotTaken(), when=flying, switch=N1, budget=unclear)
-            yield Spontaneous(request, env.PromptRefused(), when=flying, switch=N1)
-            yield Spontaneous(request, env.PromptDelayed(), when=flying, switch=N2, budget=unclear)
-            yield Spontaneous(request, env.PromptTakenLate(), when=late, switch=N2)
+                    yield Spontaneous(request, req.PromptTaken(lost), when=flying & not_(idle), switch=switch or N8, budget=budget)
+            yield Spontaneous(request, req.PromptNotTaken(), when=flying, switch=N1, budget=unclear)
+            yield Spontaneous(request, req.PromptRefused(), when=flying, switch=N1)
+            yield Spontaneous(request, req.PromptDelayed(), when=flying, switch=N2, budget=unclear)
+            yield Spontaneous(request, req.PromptTakenLate(), when=late, switch=N2)
             replies = one_of(phase, RequestPhase.OK, RequestPhase.REFUSED, RequestPhase.BROKEN, RequestPhase.BROKEN_LATE)
-            yield Spontaneous(request, env.ReplyHandled(), when=replies)
-        for interrupt in INTERRUPTS:
+            yield Spontaneous(request, req.ReplyHandled(), when=replies)
+        for interrupt in self.interrupts:
             waited = {"interrupt_1": stop_1, "interrupt_2": stop_2}.get(interrupt.name)
-            flying = interrupt.now.phase == env.UNDER_WAY
+            flying = interrupt.now.phase == req.UNDER_WAY
             waits = flying if waited is None else flying & (waited.now.phase == stop_words.WAITING)
             if waited is not None:
-                yield Spontaneous(interrupt, env.InterruptProcessed(How.ANSWERED, False), when=waits)
-                yield Spontaneous(interrupt, env.InterruptProcessed(How.ANSWERED, True), when=waits & queued, switch=N13)
-                yield Spontaneous(interrupt, env.InterruptProcessed(How.FAILS, False), when=waits, switch=N4)
-                yield Spontaneous(interrupt, env.InterruptReplyHandled(), when=one_of(interrupt.now.phase, *env.REPLIES))
+                yield Spontaneous(interrupt, req.InterruptProcessed(How.ANSWERED, False), when=waits)
+                yield Spontaneous(interrupt, req.InterruptProcessed(How.ANSWERED, True), when=waits & queued, switch=N13)
+                yield Spontaneous(interrupt, req.InterruptProcessed(How.FAILS, False), when=waits, switch=N4)
+                yield Spontaneous(interrupt, req.InterruptReplyHandled(), when=one_of(interrupt.now.phase, *req.REPLIES))
             late = flying if waited is None else flying & (waited.now.phase != stop_words.WAITING)
-            yield Spontaneous(interrupt, env.InterruptProcessed(How.UNHEARD, False), when=late)
-            yield Spontaneous(interrupt, env.InterruptProcessed(How.UNHEARD, True), when=late & queued, switch=N13)
-            yield Spontaneous(interrupt, env.InterruptProcessed(How.LOST, False), when=late, switch=N4)
+            yield Spontaneous(interrupt, req.InterruptProcessed(How.UNHEARD, False), when=late)
+            yield Spontaneous(interrupt, req.InterruptProcessed(How.UNHEARD, True), when=late & queued, switch=N13)
+            yield Spontaneous(interrupt, req.InterruptProcessed(How.LOST, False), when=late, switch=N4)
 
     # ── order: what happens before anything else, without N3, N5, N9 or N10 ──
 
@@ -292,9 +307,9 @@ class World:
             guards.append(not_(queued))
         if N5 in self.without and event.event_class is not stream_words.SnapshotTaken and event.event_class is not stream_words.Subscribed:
             guards.append((pending("buffer") == 0) & (stream.now.phase != SUBSCRIBED))
-        if N9 in self.without and event.event_class is env.Prompted:
+        if N9 in self.without and event.event_class is req.Prompted:
             guards.append(service.now.offers == 0)
-        if N10 in self.without and event.event_class is env.Prompted:
+        if N10 in self.without and event.event_class is req.Prompted:
             guards.append(self.quiet())
         when = None
         for guard in guards:
@@ -304,8 +319,8 @@ class World:
     def quiet(self) -> Any:
         """Everything enabled is done, but for what the user and the child may begin, and a prompt that may never be admitted."""
         requests = [one_of(r.now.phase, RequestPhase.UNSENT, RequestPhase.LATE, RequestPhase.DONE) for _, r in REQUESTS]
-        interrupts = [one_of(i.now.phase, env.NOT_SENT, env.HANDLED) for i in INTERRUPTS]
-        stops = [s.now.phase != stop_words.WAITING for s in (stop_1, stop_2)]
+        interrupts = [one_of(i.now.phase, req.NOT_SENT, req.HANDLED) for i in self.interrupts]
+        stops = [s.now.phase != stop_words.WAITING for s in self.stopping]
         calm = (server.now.phase == ServerPhase.IDLE) & (pending("buffer") == 0) & one_of(stream.now.phase, UP, DEAD)
         timers = [not_(self.session.running(rule.timer)) for rule in self.session.machine.timers]
         for one in (*requests, *interrupts, *stops, *timers):
@@ -319,7 +334,10 @@ class World:
         """The whole system under this name."""
         emitted = {p.name: {type(i.effect if isinstance(i, OnlyIf) else i) for row in p.machine.rows for i in row.emit} for p in self.parts}
         known = {p.name: set(p.machine.events) for p in self.parts}
-        wires = tuple(w for w in self.wires() if w.effect_class in emitted[w.source.name]
+        silent: set[type] = {effect for effect, power in NEEDS.items() if power in self.without}
+        if self.stops == 0:
+            silent.add(words.SendSkipped)
+        wires = tuple(w for w in self.wires() if w.effect_class in emitted[w.source.name] - silent
                       and (isinstance(w, Empties) or w.event_class in known[w.target.name]))  # fmt: skip
         events = tuple(self._ordered(e) for e in self.events() if e.switch not in self.without)
         used = {e.switch for e in events}

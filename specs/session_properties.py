@@ -6,19 +6,16 @@ every quiet state is what the user is left with. That a run comes to rest at all
 
 from __future__ import annotations
 
-from typing import Any
-
-from turnproof.machines.kernel import NOBODY, all_of, any_of, implies, not_, one_of, symbol
+from turnproof.machines.kernel import NOBODY, all_of, any_of, implies, not_, one_of
 from turnproof.machines.session_start import SendPrompt
-from turnproof.machines.session_stop import StopRequested
-from turnproof.machines.session_stream import DEAD, Arrived, What
+from turnproof.machines.session_stream import Arrived, What
 from turnproof.machines.session_words import (
     Cause,
     ContinuationStarted,
+    DropWakes,
     End,
     EndRequested,
     ExecutionEnded,
-    ExecutionStarted,
     Outcome,
     ReadAgain,
     ReportTurn,
@@ -28,8 +25,9 @@ from turnproof.machines.session_words import (
 )
 from turnproof.specs import session_parts as parts
 from turnproof.specs.language import Always, Property, Sometimes, Step
-from turnproof.specs.session_environment import ITEMS, A, B, Place, RequestPhase
-from turnproof.specs.session_parts import World, server, service, start, stop_1, stop_2, stream, truth
+from turnproof.specs.session_environment import ITEMS, A, B, Place
+from turnproof.specs.session_parts import ASKS, DEATH, World, server, service, start, stream, truth
+from turnproof.specs.session_requests import RequestPhase
 from turnproof.specs.session_truth import ASTRAY, TWICE, EndHandled
 
 ONE_TERMINAL = "S1: every turn has at most one terminal, and only while it is installed"
@@ -45,8 +43,10 @@ SKIPPED_WAKE = "S6: no end of the continuation's own wake is skipped"
 ONE_TURN = "S7: a wake is taken at most once or dropped, never both"
 OWN_ASK = "S8: no permission request of the active turn's own execution is rejected"
 USER_RESTS = "L1: when everything is quiet no user turn is active"
+PARKED = "L1: when everything is quiet the prompt of no turn is parked in the inbox"
 CONTINUATION_RESTS = "L2: when everything is quiet no continuation is active"
 WAKES_REST = "L3: when everything is quiet no wake is held without an offer"
+WAKES_KEPT = "L3: no wake is forgotten while the stream lives"
 STARTS_REST = "L4: when everything is quiet no turn waits for a start"
 DEAD_RESTS = "L7: once the stream is dead no turn is active and no wake is held"
 UNSENT_FORGOTTEN = "no turn is left active whose prompt was never sent"
@@ -73,7 +73,7 @@ def _goes_on(after: Turn, turn: Turn, served: str, reads: bool) -> bool:
 
 
 def safety(world: World) -> tuple[Property, ...]:
-    """S1 to S9 of this system."""
+    """S1 to S7 of this system."""
     session = world.session
     now, after = session.now, session.next
     prompt = now.prompt if world.design.item is None else world.design.item
@@ -84,8 +84,6 @@ def safety(world: World) -> tuple[Property, ...]:
     completed = {p: session.emits(ReportTurn, outcome=Outcome.COMPLETED, prompt=p) for p in (A, B)}
     by_history = {p: session.emits(ReportTurn, outcome=Outcome.COMPLETED, prompt=p, cause=Cause.HISTORY) for p in (A, B)}
     unsent = {A: parts.request_a.now.phase == RequestPhase.UNSENT, B: parts.request_b.now.phase == RequestPhase.UNSENT}
-    shows = session.emits(ShowPermission)
-    asks = {e: stream.on(Arrived, what=What.ASKED, execution=e) for e in ITEMS}
     own = {A: truth.now.a, B: truth.now.b}
     by_stop = session.emits(ReportTurn, cause=Cause.STOP)
     return (
@@ -95,8 +93,7 @@ def safety(world: World) -> tuple[Property, ...]:
              harm="a background reply is cut off, or ends with another's end"),
         Step(TRUE_PAST, implies(by_history[A], server.now.a == Place.SUCCEEDED) & implies(by_history[B], server.now.b == Place.SUCCEEDED),
              requirements="R-SES-2", harm=WRONG),
-        Step(OWN_STOP, not_(by_stop & ((stop_1.emits(EndRequested) & not_(stop_1.now.own))
-                                       | (stop_2.emits(EndRequested) & not_(stop_2.now.own)))),
+        Step(OWN_STOP, not_(by_stop & any_of(*(s.emits(EndRequested) & not_(s.now.own) for s in world.stopping))),
              requirements="R-SES-3", harm="a Stop of an earlier turn ends the next one"),
         Step(SENT, not_(completed[A] & unsent[A]) & not_(completed[B] & unsent[B]), requirements="R-SES-4",
              harm="the prompt is never sent, and the user is told that it was answered"),
@@ -110,21 +107,39 @@ def safety(world: World) -> tuple[Property, ...]:
              & implies(session.on(ContinuationStarted) & (now.ended > 0), after.phase != Turn.CONTINUATION),
              requirements=("R-SES-6", "R-SES-14", "R-SES-21"), harm=STUCK),
         Always(ONE_TURN, truth.now.phase != ASTRAY, requirements="R-SES-7", harm="a background reply is shown twice"),
-        Step(OWN_ASK, all_of(*(implies(asks[e] & (now.phase == Turn.USER) & (prompt == p) & (own[p] == e), shows) for e in ITEMS
-                               for p in (A, B))), requirements="R-SES-8", harm="the user is never asked, and their own turn is killed"),
-        Step(DEAD_RESTS, implies(session.on(StreamDied), (after.phase == Turn.NONE)), requirements="R-SES-16", harm=STUCK),
     )  # fmt: skip
+
+
+def rare(world: World) -> tuple[Property, ...]:
+    """S8 and L7, in a world that has what they are about."""
+    session, now = world.session, world.session.now
+    prompt = now.prompt if world.design.item is None else world.design.item
+    own = {A: truth.now.a, B: truth.now.b}
+    asked = any_of(*(stream.on(Arrived, what=What.ASKED, execution=e) & (prompt == p) & (own[p] == e) for e in ITEMS for p in (A, B)))
+    dead = (session.next.phase == Turn.NONE) & not_(world.wakes_after)
+    found: tuple[Property, ...] = ()
+    if ASKS not in world.without:
+        shown = implies((now.phase == Turn.USER) & asked, session.emits(ShowPermission))
+        found += (Step(OWN_ASK, shown, requirements="R-SES-8", harm="the user is never asked, and their own turn is killed"),)
+    if DEATH not in world.without:
+        found += (Step(DEAD_RESTS, implies(session.on(StreamDied), dead), requirements="R-SES-16", harm=STUCK),)
+    return found
 
 
 def rest(world: World) -> tuple[Property, ...]:
     """L1 to L4 of this system: what is left when everything is quiet."""
-    now, quiet = world.session.now, world.quiet()
+    session, now, quiet = world.session, world.session.now, world.quiet()
+    prompt = now.prompt if world.design.item is None else world.design.item
+    waits = any_of(*((prompt == p) & (place == Place.WAITING) for p, place in ((A, server.now.a), (B, server.now.b))))
     found: tuple[Property, ...] = (
         Always(USER_RESTS, not_(quiet & (now.phase == Turn.USER)), requirements="R-SES-10", harm=STUCK),
+        Always(PARKED, not_(quiet & (now.phase == Turn.USER) & waits), requirements="R-SES-10", harm=STUCK),
         Always(CONTINUATION_RESTS, not_(quiet & (now.phase == Turn.CONTINUATION)), requirements=("R-SES-11", "R-SES-26"), harm=STUCK),
         Always(WAKES_REST, not_(quiet & world.design.wakes & (service.now.offers == 0)), requirements="R-SES-12",
                harm="a background reply is never shown"),
     )  # fmt: skip
+    dropped = session.emits(DropWakes) & not_(session.on(StreamDied))
+    found += (Step(WAKES_KEPT, not_(dropped), requirements="R-SES-12", harm="a background reply is never shown"),)
     if hasattr(now, "awaiting_start"):
         found += (Always(STARTS_REST, not_(quiet & now.awaiting_start), requirements="R-SES-13", harm=STUCK),)
     return found
@@ -137,14 +152,17 @@ def reached(world: World) -> tuple[Property, ...]:
         Sometimes(
             "a user turn completes", session.emits(ReportTurn, outcome=Outcome.COMPLETED, cause=Cause.EXECUTION), requirements="R-SES-2"
         ),
-        Sometimes("two Stops wait at once", stop_1.now.own & stop_2.now.own, requirements="R-SES-3"),
-        Sometimes("a Stop waits whose turn is over", stop_1.on(StopRequested) | not_(stop_1.now.own), requirements="R-SES-3"),
-    )
+        Sometimes("a Stop ends its turn", session.emits(ReportTurn, cause=Cause.STOP), requirements="R-SES-3"),
+        Sometimes("the history ends a turn", session.emits(ReportTurn, cause=Cause.HISTORY), requirements="R-SES-2"),
+        Sometimes("a continuation ends with its wake", requirements="R-SES-2", holds=
+            session.emits(ReportTurn, prompt=NOBODY, cause=Cause.EXECUTION)),
+        Sometimes("an earlier prompt waits or runs while the next is sent", requirements="R-SES-5", holds=
+            start.emits(SendPrompt, prompt=B) & one_of(server.now.a, Place.WAITING, Place.RUNNING)),
+        Sometimes("a turn waits in the inbox for a run of another's", requirements="R-SES-10", holds=
+            (session.now.phase == Turn.USER) & (server.now.a == Place.WAITING) & (server.now.c == Place.RUNNING)),
+    )  # fmt: skip
 
 
 def properties(world: World) -> tuple[Property, ...]:
     """All of them."""
-    return (*safety(world), *rest(world))
-
-
-__all__ = ["properties", "reached", "rest", "safety", "symbol"]
+    return (*safety(world), *rare(world), *rest(world))

@@ -43,6 +43,19 @@ REQUIREMENTS: Mapping[str, str] = {
 }
 
 
+SYSTEM_TESTS = "tests/test_session_system.py"
+TESTS: Mapping[str, str] = {
+    "R-SES-13": f"{SYSTEM_TESTS}::test_the_target_has_no_state_in_which_a_turn_waits_for_a_start",
+    "R-SES-15": f"{SYSTEM_TESTS}::test_every_wait_of_a_stop_and_a_start_has_its_timer",
+    "R-SES-25": "tests/test_session_vectors.py::test_7_the_lost_stream",
+    "R-SES-28": f"{SYSTEM_TESTS}::test_a_new_subscription_delivers_only_what_is_published_after_it",
+    "R-SES-29": "tests/test_session_vectors.py::test_3_a_start_that_cannot_be_decoded",
+    "R-SES-30": f"{SYSTEM_TESTS}::test_the_versions_do_what_the_history_says",
+    "R-SES-32": "tests/test_session_vectors.py::test_7_the_lost_stream",
+    "R-SES-33": f"{SYSTEM_TESTS}::test_the_question_of_the_last_review",
+}
+
+
 def requirements(*numbers: int) -> Mapping[str, str]:
     """Those of these numbers."""
     return {f"R-SES-{n}": REQUIREMENTS[f"R-SES-{n}"] for n in numbers}
