@@ -58,6 +58,7 @@ from turnproof.machines.embedded_attempt_events import (
 from turnproof.machines.embedded_attempt_words import Cause, EmbeddedAttempt, Side, Stage, Stall, Timer, ToolOutcome, Wait
 from turnproof.machines.kernel import Counter, StartTimer, StopTimer, implies, named, not_, one_of, symbol
 from turnproof.machines.reply_operation_words import CancelReason
+from turnproof.specs.embedded_attempt_exactly import EXACTLY
 from turnproof.specs.embedded_attempt_requirements import TESTS, requirements
 from turnproof.specs.language import (
     Always,
@@ -317,7 +318,7 @@ def _spec() -> Spec:
     return Spec(
         machine=MACHINE,
         requirements=requirements(*(f"R-ATT-{n}" for n in ids)),
-        properties=STUCK_PROPERTIES + ABORT_PROPERTIES + TOOL_PROPERTIES + END_PROPERTIES,
+        properties=(*STUCK_PROPERTIES, *ABORT_PROPERTIES, *TOOL_PROPERTIES, *END_PROPERTIES, *EXACTLY),
         histories=(TRUTH, FLAGS, REPORTS, ABORTS_SO_FAR, DELIVERIES),
         variants=VARIANTS,
         discipline={Timer.IDLE: ("R-ATT-17",), Timer.WAIT: ("R-ATT-10",), Timer.UNWIND: ("R-ATT-19",), Timer.FINISH: ("R-ATT-19",)},

@@ -59,6 +59,7 @@ from turnproof.specs.language import (
     on,
     taken,
 )
+from turnproof.specs.stuck_recovery_exactly import EXACTLY
 
 then = after(StuckRecovery)
 
@@ -200,7 +201,7 @@ OLD_REQUEST = MACHINE.variant("stuck_recovery_old_request", drop=("SituationRead
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements(*(f"R-ATT-{n}" for n in (1, 9, 10, 20, 22, 25, 26, 28))),
-    properties=PROPERTIES,
+    properties=(*PROPERTIES, *EXACTLY),
     histories=(PAST,),
     variants=(
         Variant(machine=BY_SESSION, violates={CAPTURED: 3},
