@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 from systems import CALL_SPEC, Work, service
 
 from turnproof.checkers import engines, system_engines
-from turnproof.checkers.network.explicit import check_variants
+from turnproof.checkers.network.explicit import check, check_variants, explore
 from turnproof.checkers.own_checks import own_checks
 from turnproof.checkers.report.model import AnySpec
 from turnproof.checkers.verdict import Outcome
@@ -320,3 +320,29 @@ def test_after_ctrl_c_no_other_variant_is_begun(monkeypatch: pytest.MonkeyPatch)
     assert first.outcome is second.outcome is Outcome.UNDETERMINED
     assert first.detail.startswith("not broken so far; an interrupt ended the search at ")
     assert second.detail == "not begun, for an interrupt came before"
+
+
+def test_ctrl_c_while_properties_are_judged_keeps_what_is_judged() -> None:
+    class Impatient:
+        def say(self, what: str, done: int, total: int | None = None) -> None:
+            if what == "properties judged" and done == 1:
+                raise KeyboardInterrupt
+
+    graph = explore(CALL_SPEC)
+    said = {v.check: v for v in check(CALL_SPEC, graph, progress=Impatient())}
+    first, second, *_ = CALL_SPEC.properties
+    assert said[first.name].outcome is Outcome.HOLDS
+    assert (said[second.name].outcome, said[second.name].detail) == (Outcome.UNDETERMINED, "not judged, for an interrupt came before")
+    assert said[second.name].requirements == second.requirements
+
+
+def test_a_promise_about_the_future_needs_its_edges_in_memory_too(calls: Path) -> None:
+    """The states fit, what follows which does not: the promise stays open, everything else is judged."""
+    states = explore(COMMIT).walk.memory
+    graph = explore(COMMIT, memory=states + 10_000)
+    said = {v.check: v for v in check(COMMIT, graph)}
+    assert said["nobody commits where another aborts"].outcome is Outcome.HOLDS
+    ends = said["everybody ends"]
+    assert ends.outcome is Outcome.UNDETERMINED
+    assert re.fullmatch(r"the memory limit of [\d.]+ MB is too low: 1,097 steps take 0.0549 MB", ends.detail)
+    assert {v.check: v.outcome for v in check(COMMIT, explore(COMMIT, memory=states + 10_000_000))}["everybody ends"] is Outcome.HOLDS

@@ -21,7 +21,7 @@ one cluster, so that no step can be taken alone; and the project's systems have 
 
 | module | holds |
 |---|---|
-| ``explicit`` | ``explore``, ``check``, ``check_variants`` |
+| ``explicit``, ``judging`` | ``explore``, ``check``, ``check_variants``; what a walk shows of each property |
 | ``estimate``, ``coverage`` | how large before a long run; what was passed through after it |
 | ``triggers`` | everything that may begin a step |
 | ``run`` | what a step is, in plain Python through ``machine.step``: the reference, and the replay of every counterexample |

@@ -20,9 +20,9 @@ import numpy as np
 
 from turnproof.checkers.network.arrays import Arrays
 from turnproof.checkers.network.asked import Asked
-from turnproof.checkers.network.folded import Folded
+from turnproof.checkers.network.folded import Folded, real_trace
 from turnproof.checkers.network.kernel.back import predecessor
-from turnproof.checkers.network.kernel.fold import fold, folded_predecessor
+from turnproof.checkers.network.kernel.fold import fold
 from turnproof.checkers.network.kernel.places import (
     B_MISSING,
     CUR,
@@ -46,7 +46,7 @@ from turnproof.checkers.network.shard import Full, Shard
 from turnproof.checkers.network.symmetry import Symmetry, chosen, faulty, performable
 from turnproof.checkers.network.tables import CODES, Tables
 from turnproof.checkers.network.triggers import Kind, Trigger
-from turnproof.checkers.network.walk import INTERRUPT, Choice, Flaw, Limits, Question, Trace, Walk, replay
+from turnproof.checkers.network.walk import INTERRUPT, Choice, Flaw, Limits, Question, Trace, Walk, replay, say_how_far
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.specs.language import Property
 
@@ -193,7 +193,7 @@ class CompiledWalk:
                 known = sum(shard.count for shard in self.shards)
                 queue = known - sum(ends) + sum(end - p.position for p, end in zip(self.places, ends, strict=True))
                 passed = time.monotonic() - began
-                self._say(progress, known, queue, passed)
+                say_how_far(progress, known, len(self.walk.levels), queue, passed, self.memory)
                 self.walk.why = limits.reached(known, passed)
                 self.walk.complete = not self.walk.why
         finally:
@@ -205,11 +205,6 @@ class CompiledWalk:
             if new:
                 self.walk.levels.append(new)
         return new > 0
-
-    def _say(self, progress: Progress, known: int, queue: int, passed: float) -> None:
-        rate = known / max(passed, 1e-9)
-        depth = len(self.walk.levels)
-        progress.say(f"states (depth {depth}, {queue:,} waiting, {rate:,.0f} states/s, {self.memory / 1e6:,.0f} MB)", known)
 
     def _round(self, call: Caller[Any], ends: list[int]) -> None:
         dealt = call([partial(self._expand, s, ends[s]) for s in range(SHARDS)])
@@ -354,9 +349,10 @@ class CompiledWalk:
 
     def world(self, s: int, row: int) -> World:
         """The state of the system in that row of that shard."""
-        return self.tables.world(self._locals(s, row))
+        return self.tables.world(self.locals(s, row))
 
-    def _locals(self, s: int, row: int) -> list[int]:
+    def locals(self, s: int, row: int) -> list[int]:
+        """The numbers of the local states in that row of that shard."""
         layout, key = self.arrays.layout, self.shards[s].keys[row]
         return [int(key[layout.word[comp]]) >> int(layout.shift[comp]) & ((1 << width) - 1) for comp, width in enumerate(layout.widths)]
 
@@ -372,7 +368,7 @@ class CompiledWalk:
         """A shortest way to that state."""
         level = bisect_right(self.shards[s].levels, row) - 1
         if self.folds is not None:
-            return self._folded_trace(self.folds, level, s, row)
+            return real_trace(self, self.folds, level, s, row)
         back: list[Choice] = []
         while level > 0:
             s, row, t = self._before(level - 1, self.shards[s].keys[row].copy())
@@ -380,33 +376,14 @@ class CompiledWalk:
             level -= 1
         return tuple(reversed(back))
 
-    def _folded_trace(self, folds: Folded, level: int, s: int, row: int) -> Trace:
-        """A real run past the representatives on the way to that one."""
-        chain: list[tuple[int, ...]] = []
-        while level > 0:
-            chain.append(tuple(self._locals(s, row)))
-            target = np.array(chain[-1], np.int64)
-            s, row = self._folded_before(folds, level - 1, target)
-            level -= 1
-        return folds.symmetry.follow(self.runner, self.triggers, folds.canonical, list(reversed(chain)))
-
-    def _folded_before(self, folds: Folded, level: int, target: Ints) -> tuple[int, int]:
-        for s, shard in enumerate(self.shards):
-            row = folded_predecessor(
-                self.arrays.a, self.arrays.b, self.places[0].work, shard.keys, shard.levels[level], self._end_of(level, shard),
-                folds.f, folds.images, folds.scratch(), target,
-            )  # fmt: skip
-            if row >= 0:
-                return s, int(row)
-        raise RuntimeError("internal error: a representative has no predecessor in the level before")
-
     @staticmethod
-    def _end_of(level: int, shard: Shard) -> int:
+    def end_of(level: int, shard: Shard) -> int:
+        """Where that level ends in the shard."""
         return shard.levels[level + 1] if level + 1 < len(shard.levels) else shard.count
 
     def _before(self, level: int, target: Ints) -> tuple[int, int, int]:
         for s, shard in enumerate(self.shards):
-            last = self._end_of(level, shard)
+            last = self.end_of(level, shard)
             row, t = predecessor(self.arrays.a, self.arrays.b, self.places[0].work, shard.keys, shard.levels[level], last, target)
             if row >= 0:
                 return s, int(row), int(t)

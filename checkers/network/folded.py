@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from turnproof.checkers.network.kernel.fold import F_ELEMENTS, F_FIRST, F_GROUPS, representative
+from turnproof.checkers.network.kernel.fold import F_ELEMENTS, F_FIRST, F_GROUPS, folded_predecessor, representative
 from turnproof.checkers.network.kernel.places import Ints, Small
 from turnproof.checkers.network.run import World
 from turnproof.checkers.network.symmetry import Symmetry, locals_of
 from turnproof.checkers.network.tables import Tables
+from turnproof.checkers.network.walk import Trace
+
+if TYPE_CHECKING:
+    from turnproof.checkers.network.compiled import CompiledWalk
 
 
 class Folded:
@@ -70,4 +75,24 @@ class Folded:
         return () if -1 in known else self.numbers(known)
 
 
-__all__ = ["Folded"]
+def real_trace(walked: CompiledWalk, folds: Folded, level: int, s: int, row: int) -> Trace:
+    """A real run past the representatives on a shortest way to that one."""
+    chain: list[tuple[int, ...]] = []
+    while level > 0:
+        chain.append(tuple(walked.locals(s, row)))
+        level -= 1
+        s, row = _before(walked, folds, level, np.array(chain[-1], np.int64))
+    return folds.symmetry.follow(walked.runner, walked.triggers, folds.canonical, list(reversed(chain)))
+
+
+def _before(walked: CompiledWalk, folds: Folded, level: int, target: Ints) -> tuple[int, int]:
+    a, b, work, scratch = walked.arrays.a, walked.arrays.b, walked.places[0].work, folds.scratch()
+    for s, shard in enumerate(walked.shards):
+        first, last = shard.levels[level], walked.end_of(level, shard)
+        row = folded_predecessor(a, b, work, shard.keys, first, last, folds.f, folds.images, scratch, target)
+        if row >= 0:
+            return s, int(row)
+    raise RuntimeError("internal error: a representative has no predecessor in the level before")
+
+
+__all__ = ["Folded", "real_trace"]

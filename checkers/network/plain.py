@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from turnproof.checkers.network.run import Broken, Cut, Delivery, Occurrence, Runner, World
 from turnproof.checkers.network.symmetry import Canonical, Symmetry
 from turnproof.checkers.network.triggers import Trigger
-from turnproof.checkers.network.walk import INTERRUPT, Choice, Flaw, Handled, Limits, Over, Question, Trace, Walk
+from turnproof.checkers.network.walk import INTERRUPT, Choice, Flaw, Handled, Limits, Over, Question, Trace, Walk, say_how_far
 from turnproof.checkers.progress import SILENT, Progress
 from turnproof.specs.language import Property
 from turnproof.specs.system import AnyPart
@@ -50,7 +50,9 @@ class PlainWalk:
                 for i in range(expanded, end):
                     self.expand(i)
                     if i % SAY_EVERY == 0:
-                        progress.say("states", len(self.worlds))
+                        say_how_far(
+                            progress, len(self.worlds), len(walk.levels), len(self.worlds) - i, time.monotonic() - began, walk.memory
+                        )
                     walk.memory = peak() - memory
                     walk.why = limits.reached(len(self.worlds), time.monotonic() - began) or limits.held(walk.memory)
                     if walk.why:

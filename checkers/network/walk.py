@@ -9,6 +9,7 @@ import attrs
 
 from turnproof.checkers.network.run import Fault, Occurrence, Runner, World
 from turnproof.checkers.network.triggers import Trigger
+from turnproof.checkers.progress import Progress
 from turnproof.machines.kernel import Formula
 from turnproof.specs.language import Said
 
@@ -129,6 +130,12 @@ class Walk:
     def depth(self) -> int:
         """Steps to the farthest state."""
         return max(0, len(self.levels) - 1)
+
+
+def say_how_far(progress: Progress, known: int, depth: int, queue: int, seconds: float, memory: int) -> None:
+    """States found, with depth, queue, states a second and memory."""
+    rate = known / max(seconds, 1e-9)
+    progress.say(f"states (depth {depth}, {queue:,} waiting, {rate:,.0f} states/s, {memory / 1e6:,.0f} MB)", known)
 
 
 def replay(runner: Runner, trace: Trace) -> list[Occurrence]:
