@@ -30,6 +30,7 @@ from turnproof.checkers.smt_network.columns import Block, Column, States
 from turnproof.checkers.smt_network.relation import Action, Network, NetworkRow
 from turnproof.checkers.smt_network.variables import readable
 from turnproof.machines.kernel import Formula, show
+from turnproof.specs.system import Spontaneous, System
 
 FEW = 3
 """Differences reported."""
@@ -112,7 +113,9 @@ class Comparison:
         for action in self.network.actions:
             if action.kind is not trigger.kind or action.where != trigger.where or action.position != trigger.position:
                 continue
-            if action.kind is Begin.SEND and action.source is not trigger.source:
+            if action.kind is Begin.SEND and self._number(self.network.system, action.source) != self._number(
+                self.graph.system, trigger.source
+            ):
                 continue
             if action.kind is Begin.EXPIRE and action.timer is not trigger.timer:
                 continue
@@ -123,6 +126,11 @@ class Comparison:
             ]
             made.append((action, inputs, fold.conjunction(tests)))
         return made
+
+    @staticmethod
+    def _number(system: System, source: Spontaneous | None) -> int:
+        """The place of a spontaneous event in its system: the two systems are the same, but for a defect that a test plants."""
+        return next(n for n, s in enumerate(system.spontaneous) if s is source)
 
     def block(self, block: Block) -> Iterator[Difference]:
         """Where the terms differ from what the explicit engine did."""
@@ -238,7 +246,7 @@ def edges(
     states = States(network.variables, graph)
     comparison = Comparison(network, graph, questions)
     seen = performed = 0
-    differences: list[Difference] = []
+    differences = list(_start(network, graph))
     for block in states.blocks([q.formula for q in questions], steps=steps, seed=seed):
         progress.say("agreement: steps", performed, steps or graph.walk.transitions)
         try:
@@ -249,6 +257,16 @@ def edges(
         if len(differences) > FEW:
             break
     return Agreed(seen, performed, tuple(differences[:FEW]), comparison.unfollowed)
+
+
+def _start(network: Network, graph: NetworkGraph) -> Iterator[Difference]:
+    """The initial state, as a certificate has it."""
+    expected = network.variables.numbers(graph.runner.initial())
+    for place in network.variables.places:
+        if place.start != expected[place.name]:
+            yield Difference(
+                "the initial state", f"{place.name} is {expected[place.name]} for the explicit engine, {place.start} for the terms"
+            )
 
 
 # ── what is handled within a step ──
