@@ -336,6 +336,19 @@ async def test_a_cleared_queue_rejects_and_closing_in_the_middle_leaves_nothing(
 
 
 @story
+async def test_closing_before_anything_has_begun_releases_the_caller(clock: VirtualClock, log: Log) -> None:
+    async def body(attempt: Attempt[str]) -> str:
+        return "never"
+
+    turns = runner(log, body)
+    running = asyncio.create_task(turns.run("hi"))
+    await asyncio.sleep(0)
+    await turns.aclose()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+@story
 async def test_a_plain_error_ends_the_turn(clock: VirtualClock, log: Log) -> None:
     async def body(attempt: Attempt[str]) -> str:
         raise ValueError("a bug")

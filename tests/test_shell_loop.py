@@ -328,6 +328,15 @@ async def test_a_caller_that_is_cancelled_no_longer_waits_and_the_run_goes_on(cl
 
 
 @story
+async def test_a_cancel_before_the_stream_has_begun_aborts_the_run_at_once(clock: VirtualClock, log: Log) -> None:
+    loop = TurnLoop(Model(ANSWER), **log.hooks)
+    waiting = loop.send("hi")
+    loop.cancel()
+    assert ((await waiting).outcome, clock.now_ms) == (Outcome.ABORTED, 0)
+    await loop.aclose()
+
+
+@story
 async def test_closing_in_the_middle_leaves_nothing(clock: VirtualClock, log: Log) -> None:
     shop = Shop()
     scripts: list[Script] = [[call("obeys", "hang"), CALLS], [60], []]

@@ -301,7 +301,7 @@ class AttemptRunner(Generic[T]):
         """Run the first turn that waits, as the lane's task."""
         turn = self._turns[effect.turn] = self._queue.popleft()
         self.recovery.watch(True)
-        self.tasks.start(turn.run(effect.turn), f"turn {effect.turn}")
+        self.tasks.start(turn.run(effect.turn), f"turn {effect.turn}", cancelled=turn.done.cancel)
 
     def forget_task(self, effect: ForgetTask) -> None:
         """It may still run; what it says to the lane is stale."""

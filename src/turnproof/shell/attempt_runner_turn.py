@@ -69,9 +69,6 @@ class Turn(Generic[T]):
                 self.done.set_result(self._result(reply))
         except Exception as error:
             self.reject(error)
-        except asyncio.CancelledError:
-            self.done.cancel()
-            raise
         finally:
             self._session.turn_over(number)
 

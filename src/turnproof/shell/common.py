@@ -83,11 +83,19 @@ class Tasks:
         self._on_error, self._machine, self._key = on_error, machine, key
         self._running: set[asyncio.Task[Any]] = set()
 
-    def start(self, work: Coroutine[Any, Any, R], name: str, effect: object = None) -> asyncio.Task[R]:
-        """Run ``work`` as a task of its own. What it raises is reported with ``effect``."""
+    def start(
+        self, work: Coroutine[Any, Any, R], name: str, effect: object = None, *, cancelled: Callable[[], object] | None = None
+    ) -> asyncio.Task[R]:
+        """Run ``work`` as a task of its own. What it raises is reported with ``effect``.
+
+        ``cancelled``: called once it ended by its cancellation. A task that is cancelled before its first step runs none of its own code,
+        no ``finally`` either; so what must be told of its end is told here.
+        """
         task = asyncio.get_running_loop().create_task(work, name=f"{self._machine} {self._key}: {name}")
         self._running.add(task)
         task.add_done_callback(partial(self._ended, effect))
+        if cancelled is not None:
+            task.add_done_callback(partial(self._cancelled, cancelled))
         return task
 
     def own(self, work: Coroutine[Any, Any, R], name: str) -> asyncio.Task[R]:
@@ -115,6 +123,11 @@ class Tasks:
             _, left = await asyncio.wait(tasks, timeout=grace_ms / 1000)
             for task in left:
                 self.report(TimeoutError(f"{task.get_name()} ignored its cancellation for {grace_ms:,} ms"))
+
+    @staticmethod
+    def _cancelled(told: Callable[[], object], task: asyncio.Task[Any]) -> None:
+        if task.cancelled():
+            told()
 
     def _over(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)

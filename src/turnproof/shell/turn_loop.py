@@ -20,6 +20,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from turnproof.machines import tool_call
@@ -302,7 +303,8 @@ class TurnLoop:
 
     def start_compaction(self, effect: events.StartCompaction) -> None:
         """Sum the history up."""
-        self._working = self.tasks.start(self._sum_up(self.state.generation), "compaction")
+        ended = partial(self.post, events.CompactionEnded(self.state.generation, CompactionResult.FAILED))
+        self._working = self.tasks.start(self._sum_up(self.state.generation), "compaction", cancelled=ended)
 
     def abort_compaction(self, effect: events.AbortCompaction) -> None:
         """Stop it."""
@@ -310,7 +312,8 @@ class TurnLoop:
 
     def start_subtask(self, effect: events.StartSubtask) -> None:
         """Let a child work."""
-        self._working = self.tasks.start(self._let_work(self.state.generation), "subtask")
+        ended = partial(self.post, events.SubtaskEnded(self.state.generation))
+        self._working = self.tasks.start(self._let_work(self.state.generation), "subtask", cancelled=ended)
 
     def abort_subtask(self, effect: events.AbortSubtask) -> None:
         """Stop it."""
@@ -330,16 +333,18 @@ class TurnLoop:
                 self.history.replace(len(before), summary)
         except StreamError as error:
             result = CompactionResult.TOO_LONG if error.failure is Failure.OVERFLOW else CompactionResult.FAILED
-        finally:
-            self.post(events.CompactionEnded(generation, result))
+        except Exception as error:
+            self.tasks.report(error)
+        self.post(events.CompactionEnded(generation, result))
 
     async def _let_work(self, generation: str) -> None:
         try:
             result = None if self._subtask is None else await awaited(self._subtask(self.history.messages))
             if result is not None:
                 self.history.add(result)
-        finally:
-            self.post(events.SubtaskEnded(generation))
+        except Exception as error:
+            self.tasks.report(error)
+        self.post(events.SubtaskEnded(generation))
 
     # ── effects: what everybody is told ──
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 from typing import Protocol as Interface
 
@@ -93,7 +94,8 @@ class Stream:
     def start(self, generation: str, request: Request) -> None:
         """Send a request, and read the answer as that model call."""
         self._calls = {}
-        self._reading = self._session.tasks.start(self._stream(generation, request), "stream")
+        ended = partial(self._session.post, events.StreamEnded(generation))
+        self._reading = self._session.tasks.start(self._stream(generation, request), "stream", cancelled=ended)
 
     def abort(self) -> None:
         """Let go of the connection."""
@@ -126,9 +128,6 @@ class Stream:
             finally:
                 await _close(parts)
             self._session.post(events.StreamEnded(call))
-        except asyncio.CancelledError:
-            self._session.post(events.StreamEnded(call))
-            raise
         except Exception as error:
             failure, after_ms = self._classified(error)
             self._session.post(events.StreamBroke(call, failure, self._session.now_ms + after_ms if after_ms else 0))
