@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from turnproof.specs.system import AnyPart, Budget, Channel, Copy, Empties, Spontaneous, System, SystemSpec, Wire
     from turnproof.specs.system_parts import May
 
+NAMES = (Kind.TOKEN, Kind.OPAQUE)
+"""Kinds of fields in which a token may stand: an opaque one may carry what was a token elsewhere."""
+
 Piece = Any
 """A part, a monitor, a channel, a budget, or a token by its name."""
 
@@ -100,7 +103,7 @@ class Exchange:
         changed = {
             field.name: self.tokens[getattr(thing, field.name)]
             for field in fields_of(type(thing)).values()
-            if field.kind is Kind.TOKEN and getattr(thing, field.name) in self.tokens
+            if field.kind in NAMES and getattr(thing, field.name) in self.tokens
         }
         return attrs.evolve(cast(Any, thing), **changed) if changed else thing
 
@@ -168,7 +171,7 @@ def _template(template: object, by: Exchange) -> Hashable:
         return template
     fields = fields_of(type(template))
     inside = ((n, getattr(template, n), f.kind) for n, f in fields.items())
-    return (type(template), *((n, normal(v, by if k is Kind.TOKEN or isinstance(v, Formula) else UNCHANGED)) for n, v, k in inside))
+    return (type(template), *((n, normal(v, by if k in NAMES or isinstance(v, Formula) else UNCHANGED)) for n, v, k in inside))
 
 
 # ── whether an exchange is an automorphism ──
