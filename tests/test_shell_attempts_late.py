@@ -230,3 +230,18 @@ async def test_work_that_looks_alive_is_recovered_where_a_turn_waits_for_long(cl
         assert await turns.recover(may_abort=False) is Outcome.ATTEMPT_ENDED
         assert (await first).answer == "ok"
         second.cancel()
+
+
+@story
+async def test_a_run_whose_tools_end_one_after_another_makes_progress(clock: VirtualClock, log: Log) -> None:
+    async def look() -> None:
+        await asyncio.sleep(100)
+
+    async def body(attempt: Attempt[str]) -> str:
+        for _ in range(6):
+            await attempt.tool("look", look)
+            await asyncio.sleep(60)
+        return "ok"
+
+    async with AttemptRunner(ReplyRegistry(**log.hooks), "chat", "s", body, Plan(models=("m",))) as turns:
+        assert (await turns.run("hi")).answer == "ok"
