@@ -87,6 +87,32 @@ async def test_a_fence_keeps_every_successor_out(clock: VirtualClock, log: Log) 
 
 
 @story
+async def test_a_follow_up_waits_for_the_key_and_its_barriers_and_a_visible_turn_for_a_fence(clock: VirtualClock, log: Log) -> None:
+    registry = ReplyRegistry(**log.hooks)
+    barrier = asyncio.get_running_loop().create_future()
+    reply = registry.begin("chat", "s1")
+    follow_up = asyncio.create_task(registry.begin_follow_up("chat", "s1", timeout_ms=60_000))
+    cancelled = asyncio.create_task(registry.begin_follow_up("chat", "s1", timeout_ms=60_000))
+    await clock.advance(1_000)
+    reply.complete(barrier)
+    with pytest.raises(FollowupAdmissionBlocked):
+        await registry.begin_follow_up("chat", "s1", timeout_ms=2_000)
+    assert clock.now_ms == 3_000
+    cancelled.cancel()
+    barrier.set_result(None)
+    begun = await follow_up
+    begun.enter(Phase.RUNNING)
+    begun.expire(ExpiryReason.NO_ACTIVITY, asyncio.sleep(5))
+    await clock.advance(1_000)
+    begun.complete()
+    visible = await registry.begin_visible("chat", "s1", timeout_ms=60_000)
+    assert clock.now_ms == 8_000
+    with pytest.raises(AlreadyActive):
+        await registry.begin_follow_up("chat", "s1", timeout_ms=1_000)
+    visible.complete()
+
+
+@story
 async def test_a_refused_expiry_registers_no_fence(clock: VirtualClock, log: Log) -> None:
     registry = ReplyRegistry(**log.hooks)
     reply = running(registry, Recording())

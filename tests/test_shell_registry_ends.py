@@ -233,10 +233,15 @@ async def test_a_shutdown_rejects_a_turn_that_waits_for_a_lane_nobody_leaves(clo
     reply = registry.begin("chat", "s1")
     reply.start_attempt()
     queued = asyncio.create_task(registry.begin_queued("chat", "s1"))
+    other = registry.begin("other", "s2")
+    other.complete(asyncio.get_running_loop().create_future())
+    follow_up = asyncio.create_task(registry.begin_follow_up("other", "s2"))
     await clock.settle()
     await registry.shutdown()
-    with pytest.raises(RegistryClosed):
-        await queued
+    for refused in (queued, follow_up):
+        with pytest.raises(RegistryClosed):
+            await refused
+    assert clock.now_ms == 0
 
 
 @story

@@ -56,11 +56,13 @@ from turnproof.shell.reply_registry_words import (
     STALE_MS,
     UNRELEASED_MS,
     AlreadyActive,
+    FollowupAdmissionBlocked,
     KeyChangeRefused,
     LaneBusy,
     QueuedTurnFirst,
     RegistryClosed,
     SessionIdTaken,
+    SuccessorAdmissionBlocked,
     admission_error,
 )
 
@@ -152,24 +154,52 @@ class ReplyRegistry:
         """Begin a turn somebody looks at: wait for the key in slices, and expire a holder that is over or dead.
 
         A holder with a result is expired after :data:`UNRELEASED_MS` of silence, a live one after ``stale_ms`` milliseconds. Raises as
-        :meth:`begin` does, ``AlreadyActive`` after ``timeout_ms`` milliseconds.
+        :meth:`begin` does; what only time can change, after ``timeout_ms`` milliseconds.
         """
+
+        def judge(holder: Reply) -> None:
+            if holder.state.result is not Result.NONE and holder.quiet_ms >= UNRELEASED_MS:
+                holder.expire(ExpiryReason.TERMINAL_UNRELEASED)
+            elif holder.stale(stale_ms):
+                holder.expire(ExpiryReason.NO_ACTIVITY)
+
+        return await self._begin_waiting(key, session, TurnKind.VISIBLE, timeout_ms, upstream, judge)
+
+    async def begin_follow_up(
+        self, key: str, session: str, *, timeout_ms: int = SLICE_MS, upstream: Signal[UpstreamReason] | None = None
+    ) -> Reply:
+        """Begin a follow-up once the key is free and every follow-up barrier has settled or timed out.
+
+        Raises as :meth:`begin` does; what only time can change, after ``timeout_ms`` milliseconds.
+        """
+        return await self._begin_waiting(key, session, TurnKind.FOLLOW_UP, timeout_ms, upstream, None)
+
+    async def _begin_waiting(
+        self,
+        key: str,
+        session: str,
+        kind: TurnKind,
+        timeout_ms: int,
+        upstream: Signal[UpstreamReason] | None,
+        judge: Callable[[Reply], None] | None,
+    ) -> Reply:
         until = self.now_ms + timeout_ms
         while True:
             try:
-                return self.begin(key, session, upstream=upstream)
+                return self.begin(key, session, kind=kind, upstream=upstream)
             except QueuedTurnFirst:
                 await asyncio.sleep(0)  # who was offered the slot begins, or declines, when its task runs next
-                continue
             except AlreadyActive:
                 if self.now_ms >= until:
                     raise
-            await self.wait_for_idle(key, min(SLICE_MS, until - self.now_ms))
-            holder = self.holder(key)
-            if holder is not None and holder.state.result is not Result.NONE and holder.quiet_ms >= UNRELEASED_MS:
-                holder.expire(ExpiryReason.TERMINAL_UNRELEASED)
-            elif holder is not None and holder.stale(stale_ms):
-                holder.expire(ExpiryReason.NO_ACTIVITY)
+                await self.wait_for_idle(key, min(SLICE_MS, until - self.now_ms))
+                holder = self.holder(key)
+                if holder is not None and judge is not None:
+                    judge(holder)
+            except (FollowupAdmissionBlocked, SuccessorAdmissionBlocked):
+                if self.now_ms >= until:
+                    raise
+                await self._slot(key).guard_over(until - self.now_ms)
 
     # ── who is there ──
 
@@ -244,6 +274,8 @@ class ReplyRegistry:
         for reply in self.replies:
             reply.evict()
         await self._tasks.aclose()
+        for slot in self._slots.values():
+            slot.wake_admissions()
 
     # ── what replies ask ──
 
@@ -312,6 +344,7 @@ class ReplyRegistry:
     async def _guard(self, slot: Slot, guard: Guard, event: BarrierEnded | FenceEnded) -> None:
         await asyncio.wait((guard.settled,), timeout=guard.timeout_ms / 1000)
         slot.post(event)
+        slot.wake_admissions()
         self._tidy(slot)
 
     # ── entries come when they are asked for, and go when there is nothing to remember ──

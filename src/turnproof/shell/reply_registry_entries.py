@@ -43,6 +43,7 @@ class Slot:
         self.key = key
         self.waiters: list[Waiter] = []
         self.queue: deque[Offer] = deque()
+        self._admissions: set[Offer] = set()
         self._runner = registry.hooks.runner(reply_slot.MACHINE, self, name)
 
     @property
@@ -53,6 +54,21 @@ class Slot:
     def post(self, event: reply_slot.Event) -> Answer[ReplySlot, reply_slot.Effect]:
         """Apply an event."""
         return self._runner.post(event)
+
+    async def guard_over(self, timeout_ms: int) -> None:
+        """Wait until a barrier or a fence is over, ``timeout_ms`` milliseconds at most."""
+        over: Offer = asyncio.get_running_loop().create_future()
+        self._admissions.add(over)
+        try:
+            await asyncio.wait((over,), timeout=timeout_ms / 1000)
+        finally:
+            self._admissions.discard(over)
+
+    def wake_admissions(self) -> None:
+        """A barrier or a fence is over: whoever waits for that asks again."""
+        for over in self._admissions:
+            if not over.done():
+                over.set_result(None)
 
     def register(self, waiter: Waiter) -> None:
         """The waiter waits for the key."""
