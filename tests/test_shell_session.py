@@ -127,6 +127,27 @@ async def test_a_preparation_that_raises_or_outlives_the_stream_begins_no_turn(c
     assert [word for word in server.asked if word.startswith("prompt")] == ["prompt p3"]
 
 
+@story
+async def test_one_start_at_a_time(clock: VirtualClock, log: Log) -> None:
+    server = Server()
+
+    async def prepare() -> None:
+        await asyncio.sleep(1)
+
+    async with Session(server, prepare=prepare, **log.hooks) as talk:
+        one = turn(talk, "p1")
+        await clock.settle()
+        with pytest.raises(SessionBusy):
+            await talk.start_turn("p2")
+        with pytest.raises(SessionBusy):
+            await talk.continue_turn()
+        await clock.advance(1_000)
+        server.begin("p1")
+        server.end()
+        assert await one == COMPLETED
+    assert [word for word in server.asked if word.startswith("prompt")] == ["prompt p1"]
+
+
 # ── Stops ──
 
 
