@@ -12,6 +12,8 @@ from turnproof.machines.failover_words import Failure
 from turnproof.machines.kernel import Ignored, Refused, Taken
 from turnproof.machines.reply_operation import MACHINE
 from turnproof.machines.reply_operation_words import CancelReason, Effect, Event, Phase, ReplyOperation, Result
+from turnproof.machines.session_stream import What
+from turnproof.machines.session_words import Cause, Past
 from turnproof.machines.turn_loop_words import Failure as StreamFailure
 from turnproof.machines.turn_loop_words import Outcome
 from turnproof.shell import (
@@ -23,6 +25,7 @@ from turnproof.shell import (
     FinishPart,
     Performed,
     Plan,
+    PromptRejected,
     Provider,
     ProviderFailure,
     Reply,
@@ -30,12 +33,17 @@ from turnproof.shell import (
     Request,
     Runner,
     RunResult,
+    Session,
     Signal,
+    Snapshot,
     StreamError,
     StreamPart,
     TextPart,
+    Transport,
+    TurnEnd,
     TurnLoop,
     TurnResult,
+    WireEvent,
     run_virtual,
 )
 from turnproof.traces.writer import TraceWriter
@@ -136,6 +144,37 @@ async def agent() -> RunResult:
         loop.cancel()
     TurnLoop(Mute())  # type: ignore[arg-type]
     return result
+
+
+class Wire:
+    """A transport."""
+
+    async def subscribe(self) -> AsyncIterator[WireEvent]:
+        async def events() -> AsyncIterator[WireEvent]:
+            yield WireEvent(What.STARTED)
+
+        return events()
+
+    async def read(self, item: str) -> Snapshot:
+        return Snapshot(active=False, past=Past.ABSENT)
+
+    async def prompt(self, prompt: str, content: Any) -> None:
+        raise PromptRejected("no such model")
+
+    async def interrupt(self) -> bool:
+        return True
+
+    async def cancel(self, prompt: str) -> bool:
+        return False
+
+
+async def adapter() -> TurnEnd:
+    wire: Transport = Wire()
+    async with Session(wire, show=print) as session:
+        end = await session.start_turn("hi")
+        assert_type(end.cause, Cause)
+    Session(Run())  # type: ignore[arg-type]
+    return end
 
 
 class OneReply:
