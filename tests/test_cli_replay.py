@@ -6,12 +6,15 @@ import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 from trace_logs import dump
 
 from turnproof.checkers.traces import replay
+from turnproof.cli.commands import root
 from turnproof.specs.reply_operation import SPEC
 
 RECORDING = Path(__file__).parent / "data" / "openclaw" / "reply-operation.jsonl.gz"
@@ -27,10 +30,8 @@ WRONG = [
 ]
 
 
-def turnproof(*arguments: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "turnproof", "replay", "reply_operation", *arguments], input=given, capture_output=True, check=False
-    )
+def turnproof(*arguments: str, given: bytes = b"") -> Result:
+    return CliRunner().invoke(root, ["replay", "reply_operation", *arguments], input=given)
 
 
 def written(lines: list[dict[str, object]]) -> bytes:
@@ -40,22 +41,30 @@ def written(lines: list[dict[str, object]]) -> bytes:
 # ── pipes ──
 
 
-@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
-def test_standard_input_is_a_log_packed_or_not(name: str) -> None:
-    shown = "<stdin>" if name == "-" else name
-    for data in (written(WRONG[:3]), gzip.compress(written(WRONG[:3]))):
-        done = turnproof(name, given=data)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.decode().startswith(f"reply_operation: {shown} (trace lines)\n")
-    wrong = turnproof(name, given=written(WRONG))
-    assert wrong.returncode == 1
-    assert f"\n{shown}:4: chat-7: AbortRequested(reason=user) taken\n" in wrong.stdout.decode()
-    assert b"turnproof-" not in wrong.stdout
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_standard_input_is_a_log_packed_or_not(pack: Callable[[bytes], bytes]) -> None:
+    done = turnproof("-", given=pack(written(WRONG[:3])))
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("reply_operation: <stdin> (trace lines)\n")
+    wrong = turnproof("-", given=pack(written(WRONG)))
+    assert wrong.exit_code == 1
+    assert "\n<stdin>:4: chat-7: AbortRequested(reason=user) taken\n" in wrong.stdout
+    assert "turnproof-" not in wrong.stdout
+
+
+def test_a_pipe_named_as_a_file_is_a_log_too() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "turnproof", "replay", "reply_operation", "/dev/stdin"],
+        input=written(WRONG),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert b"\n/dev/stdin:4: chat-7: AbortRequested(reason=user) taken\n" in done.stdout
 
 
 def test_json_names_standard_input_too() -> None:
-    done = turnproof("-", "--json", "-", given=written(WRONG))
-    document = json.loads(done.stdout)
+    document = json.loads(turnproof("-", "--json", "-", given=written(WRONG)).stdout)
     assert document["files"] == ["<stdin>"]
     assert document["divergences"][0]["place"] == "<stdin>:4"
 
@@ -65,17 +74,17 @@ def test_json_names_standard_input_too() -> None:
     [
         (b"", "<stdin>: is empty, expected a log (JSON lines)"),
         (b"hello\n", "<stdin>:1:1: is no JSON object: expecting value"),
-        (b"\0" * 100, "<stdin>: is not text (a NUL byte at offset 0), expected a log (JSON lines)"),
+        (b"\0", "<stdin>: is not text (a NUL byte at offset 0), expected a log (JSON lines)"),
         (written(WRONG[:1]) + b"{}\n", "<stdin>:2:1: has no 'seq', expected a JSON object with seq, key, event"),
     ],
 )
 def test_what_is_wrong_with_standard_input_is_one_line(data: bytes, message: str) -> None:
     done = turnproof("-", given=data)
-    assert (done.returncode, done.stderr.decode(), done.stdout) == (2, f"turnproof: {message}\n", b"")
+    assert (done.exit_code, done.stderr, done.stdout) == (2, f"turnproof: {message}\n", "")
 
 
 def test_standard_input_is_given_once() -> None:
-    assert turnproof("-", "-", given=b"").stderr == b"turnproof: -: standard input is given twice\n"
+    assert turnproof("-", "-").stderr == "turnproof: -: standard input is given twice\n"
 
 
 # ── the last line ──
