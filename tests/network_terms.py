@@ -65,7 +65,8 @@ def _spontaneous(number: int, **changes: Any) -> System:
 
 def _channel(**changes: Any) -> System:
     channel = attrs.evolve(CALL.channels[0], **changes)
-    return attrs.evolve(CALL, channels=(channel,), wires=(CALL.wires[0], attrs.evolve(CALL.wires[1], to=channel)))  # type: ignore[type-var]
+    second = cast(Wire, CALL.wires[1])
+    return attrs.evolve(CALL, channels=(channel,), wires=(CALL.wires[0], attrs.evolve(second, to=channel)))
 
 
 LOSSES = cast(May, CALL.channels[0].lossy)
