@@ -98,7 +98,7 @@ class Reply:
 
     def stale(self, after_ms: int = STALE_MS) -> bool:
         """Whether it is silent for more than ``after_ms`` milliseconds; never in a wait for a lane, a person or the runtime."""
-        waits = self.state.owned_wait or self.state.phase is words.WAITS[1]
+        waits = self.state.owned_wait or self.state.phase is words.Phase.WAITING_FOR_LANE
         return self.state.phase not in words.TERMINAL and not waits and self.quiet_ms > after_ms
 
     async def settled(self) -> None:
