@@ -105,6 +105,9 @@ async def test_a_structured_output_ends_the_run_with_its_value(clock: VirtualClo
     async with TurnLoop(model, structured="output", **log.hooks) as loop:
         result = await loop.prompt("hi")
         assert (result.outcome, result.output, clock.now_ms) == (Outcome.COMPLETED, {"n": 1}, 0)
+        step = loop.history.messages[-1]
+        assert isinstance(step, Step)
+        assert [(record.tool, record.end) for record in step.calls] == [("output", CallPhase.DONE)]
     async with TurnLoop(Model(ANSWER), structured="output", **log.hooks) as loop:
         assert (await loop.prompt("hi")).cause is Cause.UNSTRUCTURED
 

@@ -203,6 +203,8 @@ class Stream:
         if call is None:
             return
         if tool == self._structured:
+            del self._calls[f"{generation}:{name}"]
+            call.record.end = tool_call.DONE  # its input is all there is to do: it is no call that closing the step finds open
             self._session.captured(given)
             self._session.post(events.OutputCaptured(generation))
             return
