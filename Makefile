@@ -40,8 +40,8 @@ diagrams: venv ## draw diagrams/ again
 golden: venv ## write the golden numbers again, for review as a diff
 	$(BIN)/turnproof golden --update
 
-bench: venv ## measure steps beside other libraries, and whole searches beside SPIN, Rumur and TLC (half an hour)
-	$(BIN)/python -m benchmarks
+bench: venv ## measure beside other libraries, SPIN, Rumur and TLC (half an hour); SAVE=--save keeps it in benchmarks/results
+	$(BIN)/python -m benchmarks $(SAVE)
 
 soak: venv ## long random runs, of no use in a hurry
 	$(BIN)/python -m pytest -n $(JOBS) -m soak

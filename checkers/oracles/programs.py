@@ -20,7 +20,7 @@ from turnproof.checkers.network.run import Fault
 
 DEEPEST = 30_000_000
 """Longest path a depth-first search is given room for, in steps."""
-SECONDS = 1_200.0
+SECONDS = 3_600.0
 """After so long a program is ended, and its answer is unknown."""
 
 
