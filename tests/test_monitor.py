@@ -19,7 +19,7 @@ from trace_logs import Step, chances, handles
 from turnproof.checkers.stateful.chance import Chance
 from turnproof.checkers.stateful.guide import taken_event
 from turnproof.checkers.traces import Monitor, Report
-from turnproof.machines.kernel import Taken
+from turnproof.machines.kernel import StartTimer, Taken
 from turnproof.machines.reply_operation import MACHINE
 from turnproof.machines.reply_operation_words import (
     AbortReason,
@@ -89,6 +89,24 @@ def test_no_table_that_is_followed_where_it_goes_differs_from_itself(name: str) 
     assert (monitor.steps, monitor.unjudged) == (1_200, 0)
     [watch] = monitor._watches.values()
     assert watch.follower._remembered <= 200
+
+
+def test_a_deadline_reckoned_from_what_is_only_carried_is_the_tables() -> None:
+    loop = specifications()["turn_loop"]
+    monitor, reckoned = Monitor(loop, on_report=lambda report: pytest.fail(str(report))), 0
+    for life in range(400):
+        state = loop.machine.initial
+        for seq in range(1, 41):
+            event: Any = taken_event(loop.machine, state, life * 1_000 + seq)
+            if event is not None:
+                before, answer = state, loop.machine.step(state, event)
+                assert isinstance(answer, Taken)
+                state = answer.state
+                reckoned += any(isinstance(e, StartTimer) and e.not_before_ms > 0 for e in answer.effects)
+                monitor(Step(seq, 1.0, "turn_loop", f"k{life}", event, answer, before, state))
+        if reckoned >= 3:
+            break
+    assert reckoned > 0, "no run came to a wait"
 
 
 @on_virtual_time
