@@ -122,6 +122,20 @@ async def test_instances_between_steps_share_what_is_empty_and_nothing_else(cloc
     await idle
 
 
+@on_virtual_time
+async def test_a_handler_that_drives_another_instance_mixes_no_effects(clock: VirtualClock) -> None:
+    def during(effect: object) -> None:
+        if isinstance(effect, Fetch):
+            other.post(Started("other"))
+            assert inner.seen == [Fetch("other"), Notify(0)]
+
+    outer, inner = Recorder(during), Recorder()
+    other = Runner(MACHINE, inner)
+    await Runner(MACHINE, outer).send(Started("w"))
+    assert outer.seen == [Fetch("w"), Notify(0)]
+    assert inner.seen == [Fetch("other"), Notify(0)]
+
+
 # ── whoever waits may leave ──
 
 
