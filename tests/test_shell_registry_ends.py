@@ -10,8 +10,9 @@ from registry_toys import Guarded, Log, Recording, only, running, story
 
 import turnproof.shell
 from turnproof.checkers.traces import replay
+from turnproof.checkers.traces.monitor import Monitor
 from turnproof.checkers.verdict import exit_status
-from turnproof.machines import reply_operation, reply_slot, reply_waiter, session_id, turn_loop_words
+from turnproof.machines import reply_operation, reply_waiter, turn_loop_words
 from turnproof.machines.kernel import Refused, Taken
 from turnproof.machines.reply_operation_words import (
     AbortReason,
@@ -24,8 +25,9 @@ from turnproof.machines.reply_operation_words import (
     UpstreamReason,
 )
 from turnproof.shell import VirtualClock, run_virtual
-from turnproof.shell.common import Signal
-from turnproof.shell.reply_registry import ReplyRegistry
+from turnproof.shell.common import Signal, Trace
+from turnproof.shell.common import only as of_machines
+from turnproof.shell.reply_registry import MACHINES, ReplyRegistry
 from turnproof.shell.reply_registry_reply import Reply
 from turnproof.shell.reply_registry_words import (
     AlreadyActive,
@@ -272,7 +274,7 @@ def test_a_signal_fires_once_and_reaches_every_listener() -> None:
 
 def test_a_duration_of_no_known_timer_is_named() -> None:
     async def main() -> None:
-        with pytest.raises(ValueError, match=r"RETRY is no timer of reply_operation, reply_waiter; they have .*Timer.SETTLE"):
+        with pytest.raises(ValueError, match=r"RETRY is no timer of reply_operation, .*; they have .*Timer.SETTLE"):
             ReplyRegistry(durations_ms={turn_loop_words.Timer.RETRY: 5})
         with pytest.raises(ValueError, match="SETTLE is 0 ms, expected more than 0"):
             ReplyRegistry(durations_ms={Timer.SETTLE: 0})
@@ -307,9 +309,6 @@ async def a_day(registry: ReplyRegistry, scale: float) -> Reply:
     return hung
 
 
-MACHINES = (reply_operation.MACHINE, reply_slot.MACHINE, session_id.MACHINE, reply_waiter.MACHINE)
-
-
 def test_a_replay_of_the_log_follows_every_machine(tmp_path: Path) -> None:
     path = tmp_path / "day.jsonl"
     with TraceWriter(path, *MACHINES) as writer:
@@ -321,6 +320,18 @@ def test_a_replay_of_the_log_follows_every_machine(tmp_path: Path) -> None:
     for machine in MACHINES:
         report = replay(specifications()[machine.name], path)
         assert exit_status(report.verdicts) == 0, report.text()
+
+
+def test_a_monitor_of_one_machine_watches_it_in_the_registry() -> None:
+    monitor = Monitor(specifications()["reply_operation"])
+    run_virtual(a_clean_day(of_machines(monitor, reply_operation.MACHINE)))
+    assert (monitor.first, monitor.steps > 10) == (None, True)
+
+
+async def a_clean_day(trace: Trace) -> None:
+    log = Log()
+    await a_day(ReplyRegistry(trace=trace, on_error=log.failures.append), 1)
+    assert log.failures == []
 
 
 def test_the_same_day_on_the_real_clock() -> None:

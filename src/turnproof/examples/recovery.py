@@ -16,7 +16,6 @@ from typing import Any, cast
 
 import attrs
 
-from turnproof.machines import reply_slot, reply_waiter, session_id
 from turnproof.machines.kernel import TIMER_EFFECTS
 from turnproof.shell import Attempt, AttemptRunner, Plan, ReplyRegistry, TraceStep, TurnResult, run_virtual
 from turnproof.shell.attempt_runner import MACHINES
@@ -119,7 +118,7 @@ def main() -> None:
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "recovery.jsonl")
     path.unlink(missing_ok=True)
     logging.basicConfig(stream=sys.stdout, format=f"{'':9} warns: %(message)s")
-    with TraceWriter(path, *MACHINES, reply_slot.MACHINE, session_id.MACHINE, reply_waiter.MACHINE) as log:
+    with TraceWriter(path, *MACHINES) as log:
         results, invoices = run_virtual(chat(log))
     print()
     for result in results:

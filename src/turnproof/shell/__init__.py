@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from turnproof.shell.clock import ClockStalled, VirtualClock, VirtualLoop, run_virtual, virtual_time
-from turnproof.shell.common import Signal
+from turnproof.shell.common import Signal, only
 from turnproof.shell.handlers import Failure, Handler, HandlersError, Performed, log_failure
 from turnproof.shell.real_clock import Clock, RealClock
 from turnproof.shell.runner import Runner, RunnerClosed, TraceStep
@@ -147,6 +147,7 @@ __all__ = [
     "VirtualLoop",
     "WireEvent",
     "log_failure",
+    "only",
     "run_virtual",
     "virtual_time",
 ]

@@ -28,7 +28,6 @@ from turnproof.machines import (
     embedded_attempt,
     embedded_run,
     failover,
-    reply_operation,
     run_budget,
     stuck_recovery,
     stuck_recovery_watchdog,
@@ -63,6 +62,7 @@ from turnproof.machines.kernel import Taken
 from turnproof.machines.reply_operation_words import AbortReason, CancelReason, UpstreamReason
 from turnproof.machines.stuck_recovery_watchdog_words import Work
 from turnproof.machines.stuck_recovery_words import Lane, Outcome
+from turnproof.shell import reply_registry
 from turnproof.shell.attempt_runner_attempt import Attempt
 from turnproof.shell.attempt_runner_recovery import Recovery
 from turnproof.shell.attempt_runner_turn import Turn
@@ -75,11 +75,12 @@ from turnproof.shell.reply_registry_reply import Reply
 
 T = TypeVar("T")
 
-MACHINES = (
-    command_lane.MACHINE, embedded_attempt.MACHINE, embedded_run.MACHINE, failover.MACHINE, reply_operation.MACHINE, run_budget.MACHINE,
-    stuck_recovery.MACHINE, stuck_recovery_watchdog.MACHINE, tool_execution.MACHINE,
+OWN = (
+    command_lane.MACHINE, embedded_attempt.MACHINE, embedded_run.MACHINE, failover.MACHINE, run_budget.MACHINE, stuck_recovery.MACHINE,
+    stuck_recovery_watchdog.MACHINE, tool_execution.MACHINE,
 )  # fmt: skip
-"""Every machine that an attempt runner runs, for a ``TraceWriter``; its registry has three more."""
+MACHINES = (*reply_registry.MACHINES, *OWN)
+"""Every machine of an attempt runner and its registry, for a ``TraceWriter``."""
 
 
 class AttemptRunner(Generic[T]):
@@ -115,7 +116,7 @@ class AttemptRunner(Generic[T]):
         self.hooks = Hooks(
             durations_ms=durations_ms or {}, on_error=shared.on_error, trace=shared.trace, timestamp=shared.timestamp
         )  # fmt: skip
-        self.hooks.check_durations(*MACHINES)
+        self.hooks.check_durations(*OWN)
         self.key, self.session, self.plan, self.registry = key, session, plan, registry
         self.tasks = Tasks(shared.on_error, "attempt_runner", key)
         self.body, self.deliver_answer, self.classify = body, deliver, classify

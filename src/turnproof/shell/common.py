@@ -29,6 +29,17 @@ Trace = Callable[[TraceStep[Any, Any, Any]], object]
 """Told of each step of each machine. ``Any`` because the machines are different ones; ``turnproof.traces.TraceWriter`` is a ``Trace``."""
 
 
+def only(trace: Trace, *machines: Machine[Any, Any, Any]) -> Trace:
+    """A hook that hands on the steps of these machines: a composed shell has several, and a monitor or writer may know some of them."""
+    names = frozenset(machine.name for machine in machines)
+
+    def told(step: TraceStep[Any, Any, Any]) -> None:
+        if step.machine in names:
+            trace(step)
+
+    return told
+
+
 @attrs.frozen(kw_only=True)
 class Hooks:
     """What every runner of a composed shell is given."""

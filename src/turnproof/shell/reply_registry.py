@@ -66,13 +66,16 @@ from turnproof.shell.reply_registry_words import (
     admission_error,
 )
 
+MACHINES = (reply_operation.MACHINE, reply_slot.MACHINE, session_id.MACHINE, reply_waiter.MACHINE)
+"""Every machine of a registry, for a ``TraceWriter``."""
+
 
 class ReplyRegistry:
     """The replies of a process. Build it inside a running event loop; all calls belong to the thread of that loop.
 
     ``durations_ms``: other durations than the machines' own, by timer, in milliseconds.
     ``on_error``: told of each failure of a handler, once. ``trace``: told of each step of each machine; a ``TraceWriter`` for
-    ``reply_operation``, ``reply_slot``, ``session_id`` and ``reply_waiter`` is one. ``timestamp``: the clock of the trace, in seconds.
+    :data:`MACHINES` is one. ``timestamp``: the clock of the trace, in seconds.
 
     Raises ``ValueError`` for a duration that is not positive, or of a timer that none of the four machines has.
     """
@@ -86,7 +89,7 @@ class ReplyRegistry:
         timestamp: Callable[[], float] = time.time,
     ) -> None:
         self.hooks = Hooks(durations_ms=durations_ms or {}, on_error=on_error, trace=trace, timestamp=timestamp)
-        self.hooks.check_durations(reply_operation.MACHINE, reply_waiter.MACHINE)
+        self.hooks.check_durations(*MACHINES)
         self._loop = asyncio.get_running_loop()
         self._tasks = Tasks(on_error, "reply_registry", "")
         self._slots: dict[str, Slot] = {}

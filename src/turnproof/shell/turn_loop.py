@@ -67,6 +67,10 @@ Waiting = asyncio.Future[RunResult]
 Messages = tuple[Message, ...]
 
 
+MACHINES = (MACHINE, tool_call.MACHINE)
+"""Every machine of a loop, for a ``TraceWriter``."""
+
+
 class TurnLoop:
     """One session of a coding agent. Build it inside a running event loop.
 
