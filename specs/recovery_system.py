@@ -185,6 +185,7 @@ def _spec() -> SystemSpec:
         properties=PROPERTIES,
         tests={rid: TESTS[rid] for rid in ("R-ATT-30", "R-ATT-32")},
         variants=VARIANTS,
+        companions=("watched_turn",),
         tokens=2,
         counter=2,
     )

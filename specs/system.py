@@ -299,6 +299,8 @@ class SystemSpec:
     """Fresh identities explored; one common set for all parts."""
     counter: int = 2
     """Bound of counters when explored; a step beyond it is cut off, and the report says so."""
+    companions: tuple[str, ...] = ()
+    """Names of the systems that are verified whenever this one is asked for by name: they show what it promises from another side."""
     interchangeable: tuple[Interchangeable, ...] = ()
     """What may be exchanged without anybody noticing; checked. ``--symmetry`` then walks one state for all that differ by an exchange."""
 

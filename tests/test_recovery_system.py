@@ -8,6 +8,8 @@ import pytest
 from turnproof.checkers.network.explicit import check_variants, explore, judge_property, violation
 from turnproof.checkers.network.timed import TimedSystem
 from turnproof.checkers.verdict import Outcome
+from turnproof.cli import names
+from turnproof.cli.misuse import Misuse
 from turnproof.machines.command_lane import TurnEnqueued
 from turnproof.machines.embedded_attempt_events import ModelCallStarted, Prepared
 from turnproof.machines.failover_words import AttemptBegan
@@ -116,6 +118,13 @@ def test_a_promise_one_millisecond_shorter_is_broken(milliseconds: int) -> None:
     verdict = judge_property(explore(WATCHED, properties=(shorter,)), shorter)
     assert verdict.outcome is Outcome.VIOLATED
     assert "it may take 330 s" in verdict.detail
+
+
+def test_whoever_verifies_the_recovery_is_told_the_bound_as_well() -> None:
+    assert [*names.with_companions([SPEC])] == [SPEC, WATCHED]
+    assert [*names.with_companions([WATCHED, SPEC])] == [WATCHED, SPEC]
+    with pytest.raises(Misuse, match=r"no machine .*watched_tern.* did you mean watched_turn"):
+        names.with_companions([attrs.evolve(SPEC, companions=("watched_tern",))])
 
 
 # ── requirements ──

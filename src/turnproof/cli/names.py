@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from turnproof.checkers.engines import ENGINES
-from turnproof.checkers.report.model import AnySpec
+from turnproof.checkers.report.model import AnySpec, name_of
 from turnproof.checkers.written import WrittenError, event_class, excerpt, nearest, plain
 from turnproof.cli.misuse import Misuse, broken_table
 from turnproof.specs.language import Spec
@@ -86,6 +86,18 @@ def switches(specs: Sequence[AnySpec], given: Sequence[str]) -> Mapping[str, fro
         raise Misuse(f"--without {excerpt(given[0])}: no system that is verified here has a switch")
     chosen = {_known(name, every, "switch") for name in given}
     return {system: frozenset(chosen.intersection(names)) for system, names in there.items()}
+
+
+def with_companions(specs: Sequence[AnySpec]) -> list[AnySpec]:
+    """The specifications, each followed by its companions, each once. Raises :class:`Misuse` for a companion that does not exist."""
+    known = catalog()
+    chosen: dict[str, AnySpec] = {}
+    for spec in specs:
+        chosen.setdefault(name_of(spec), spec)
+        for name in () if isinstance(spec, Spec) else spec.companions:
+            companion = _known(name, known, "machine")
+            chosen.setdefault(companion, known[companion])
+    return list(chosen.values())
 
 
 def engines(names: Sequence[str]) -> tuple[str, ...]:

@@ -143,7 +143,7 @@ def verify(
     chosen = names.engines(engines)
     if quick and chosen:
         raise Misuse("--quick and --engine both choose engines; keep one")
-    specs = names.some(machines)
+    specs = names.with_companions(names.some(machines))
     outputs.check(certificate)
     left_out = {name: "--quick" for name in ENGINES if quick and name not in QUICK}
     plans = [Plan(engines=chosen, certificate=c, steps=steps, seed=seed, left_out=left_out) for c in certificates(specs, certificate)]
