@@ -187,6 +187,32 @@ def test_a_stop_that_fails_leaves_the_turn_as_it_was(reply: Any, message: str) -
 
 
 @story
+async def test_a_turn_that_is_stopped_before_its_prompt_is_sent_never_sends_it(clock: VirtualClock, log: Log) -> None:
+    server = Server()
+
+    async def inventory() -> None:
+        await asyncio.sleep(2)
+
+    for futile in (True, False):
+        server.replies["interrupt"] += [not futile]
+        async with Session(server, inventory=inventory, **log.hooks) as talk:
+            one = turn(talk, "p1")
+            await clock.advance(1_000)
+            if futile:
+                with pytest.raises(StopFailed):
+                    await talk.stop()
+            else:
+                await talk.stop()
+            assert await one == TurnEnd(Outcome.INTERRUPTED, Cause.STOP)
+            two = turn(talk, "p2")
+            await clock.advance(3_000)
+            server.begin("p2")
+            server.end()
+            assert await two == COMPLETED
+    assert [word for word in server.asked if word.startswith("prompt")] == ["prompt p2"] * 2
+
+
+@story
 async def test_a_stop_without_a_reply_ends_its_turn_and_the_late_end_ends_no_other(clock: VirtualClock, log: Log) -> None:
     server = Server()
     server.replies["interrupt"] += ["hangs"]

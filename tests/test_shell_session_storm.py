@@ -101,7 +101,7 @@ def test_every_turn_ends_once_and_none_completes_that_was_not_run(seed: int) -> 
         serving = asyncio.create_task(server.serve())
         turns: dict[str, asyncio.Task[Any]] = {}
         others: list[asyncio.Task[Any]] = []
-        async with Session(server, tell=offers.append, **log.hooks) as session:
+        async with Session(server, tell=offers.append, inventory=server.nap, **log.hooks) as session:
             for number in range(60):
                 await some_turns(chance)
                 match chance.randrange(6):

@@ -33,6 +33,7 @@ from turnproof.shell.session_listening import Heard, Listening
 from turnproof.shell.session_stopping import Stopping
 from turnproof.shell.session_transport import (
     INTERRUPT_MS,
+    INVENTORY_MS,
     RECONNECT_MS,
     PromptRejected,
     QuestionUnanswered,
@@ -55,7 +56,8 @@ class Session:
     """One session. Use it as an async context manager: it subscribes, and closes with everything it started.
 
     ``transport``: the wire. ``tell``: told of wakes. ``show``: shows a permission request or form.
-    ``prepare``: what a start awaits before its turn is installed.
+    ``prepare``: what a start awaits before its turn is installed; if it raises, no turn is begun.
+    ``inventory``: what it awaits between that and sending the prompt, 5 s at most; if it raises, the prompt is sent as it is.
     ``key``: names the session in traces, and begins every identity.
     ``durations_ms``, ``on_error``, ``trace``, ``timestamp``: as a ``Runner`` has them, for all its machines.
     """
@@ -68,6 +70,7 @@ class Session:
         tell: Callable[[Told], object] | None = None,
         show: Callable[[Any], object] | None = None,
         prepare: Callable[[], Awaitable[object]] | None = None,
+        inventory: Callable[[], Awaitable[object]] | None = None,
         durations_ms: Mapping[Enum, int] | None = None,
         on_error: Callable[[Failure], object] = log_failure,
         trace: Trace | None = None,
@@ -76,7 +79,8 @@ class Session:
         self._hooks = Hooks(durations_ms=durations_ms or {}, on_error=on_error, trace=trace, timestamp=timestamp)
         self._hooks.check_durations(*MACHINES)
         self._tasks = Tasks(on_error, "session", key)
-        self._wire, self._tell, self._show, self._prepare, self.key = transport, tell, show, prepare, key
+        self._wire, self._tell, self._show, self._prepare, self._inventory = transport, tell, show, prepare, inventory
+        self.key = key
         self._numbers = itertools.count(1)
         self._turns: dict[str, Ending] = {}
         self._contents: dict[str, Any] = {}
@@ -183,6 +187,7 @@ class Session:
             self._start.post(Prepared(self._stream.up.is_set()))
             if self._start.state.phase is session_start.IDLE:
                 raise StreamDown(f"session {self.key!r}: the stream went down")
+            await self._take_inventory()
             wanted = self.state.phase is Turn.USER and self.state.item == prompt and not self.state.stopped
             self._start.post(SendDue(wanted))
         except BaseException:
@@ -193,6 +198,14 @@ class Session:
         finally:
             self._contents.pop(prompt, None)
             self._starting = None
+
+    async def _take_inventory(self) -> None:
+        if self._inventory is not None:
+            try:
+                async with asyncio.timeout(INVENTORY_MS / 1000):
+                    await awaited(self._inventory())
+            except Exception as error:
+                LOG.warning("the inventory was not read: %r", error)
 
     async def _streaming(self) -> None:
         try:

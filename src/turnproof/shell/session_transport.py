@@ -25,6 +25,9 @@ RECONNECT_MS = 30_000
 INTERRUPT_MS = 10_000
 """For the interrupt of an earlier run, which nobody waits for, in milliseconds."""
 
+INVENTORY_MS = 5_000
+"""For what is read between installing a turn and sending its prompt, in milliseconds."""
+
 
 @attrs.frozen
 class WireEvent:
