@@ -16,10 +16,10 @@ from turnproof.checkers import system_engines
 from turnproof.checkers.jobs import Findings
 from turnproof.checkers.progress import Progress
 from turnproof.checkers.report.locate import project_root
-from turnproof.checkers.report.model import MACHINES_ONLY, NO_RECORDING, NO_VARIANT, AnySpec
+from turnproof.checkers.report.model import MACHINES_ONLY, NO_INVARIANT, NO_RECORDING, NO_VARIANT, AnySpec
 from turnproof.checkers.system_engines import diagrams_path, manifest_path
 from turnproof.checkers.verdict import Engine, Verdict
-from turnproof.specs.language import Spec
+from turnproof.specs.language import Always, Spec, Step
 from turnproof.specs.system import SystemSpec
 
 if TYPE_CHECKING:
@@ -120,6 +120,8 @@ def _not_unasked(spec: SystemSpec, plan: Plan) -> str:
     """Why a system is not proved."""
     if plan.off:
         return "it proves with every switch on"
+    if not any(isinstance(prop, Always | Step) for prop in spec.properties):
+        return NO_INVARIANT
     rows = sum(len(part.machine.rows) for part in spec.system.everyone)
     if rows > MOST_ROWS and "symbolic" not in plan.engines:
         return f"its parts have {rows:,} rows, which takes minutes: ask for it by --engine symbolic"

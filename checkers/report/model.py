@@ -21,7 +21,8 @@ AnySpec = Spec | SystemSpec
 NO_VARIANT = "the specification names no variant"
 NO_RECORDING = "the specification names no recording"
 MACHINES_ONLY = "reads single machines only"
-NOTHING_TO_DO = frozenset({NO_VARIANT, NO_RECORDING, MACHINES_ONLY})
+NO_INVARIANT = "the specification has no property of states or steps that could be proved"
+NOTHING_TO_DO = frozenset({NO_VARIANT, NO_RECORDING, MACHINES_ONLY, NO_INVARIANT})
 """Why an engine has no question to answer. Whatever else keeps one from running leaves a question open."""
 
 WORST_FIRST = (Outcome.VIOLATED, Outcome.UNDETERMINED, Outcome.HOLDS)
