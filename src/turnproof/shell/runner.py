@@ -167,7 +167,9 @@ class Runner(Generic[S, E, F]):
                 if type(effect) in _TIMES:
                     self._time(cast("TimerEffect", effect))
                 else:
-                    self._enqueue(effect)
+                    if self._queue is _NO_QUEUE:
+                        self._queue = deque()
+                    self._queue.append(effect)
         self.steps += 1
         if self._trace is not None:
             self._write(before, event, answer)

@@ -37,7 +37,7 @@ class Timers:
             when = self._loop.time() + self._durations_ms[timer] / 1000
             self._arm(timer, max(when, effect.not_before_ms / 1000) if effect.not_before_ms else when)
         elif isinstance(effect, StopTimer):
-            self._disarm(timer)
+            self._cancel(timer)
         elif isinstance(effect, PauseTimer):
             if timer in self._armed:
                 left = self._disarm(timer)
@@ -56,23 +56,25 @@ class Timers:
     def clear(self) -> None:
         """Stop them all."""
         for timer in (*self._armed, *self._held):
-            self._disarm(timer)
+            self._cancel(timer)
 
     def _arm(self, timer: Enum, when: float) -> None:
-        self._disarm(timer)
+        self._cancel(timer)
         self._starts += 1
         self._armed[timer] = (self._starts, self._loop.call_at(when, self._fire, timer, self._starts))
 
     def _disarm(self, timer: Enum) -> float:
-        """Seconds it had left on the loop; 0 if it did not run."""
+        """Seconds it had left on the loop."""
+        _, handle = self._armed[timer]
+        self._cancel(timer)
+        return max(0.0, handle.when() - self._loop.time())
+
+    def _cancel(self, timer: Enum) -> None:
         if self._held:
             self._held = {other: left for other, left in self._held.items() if other is not timer} or _NOTHING_HELD
         armed = self._armed.pop(timer, None)
-        if armed is None:
-            return 0.0
-        handle = armed[1]
-        handle.cancel()
-        return max(0.0, handle.when() - self._loop.time())
+        if armed is not None:
+            armed[1].cancel()
 
     def _fire(self, timer: Enum, start: int) -> None:
         if timer in self._armed:
