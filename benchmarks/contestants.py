@@ -22,7 +22,7 @@ from turnproof.checkers.oracles.model import build
 from turnproof.checkers.oracles.programs import TOOLS, jar
 from turnproof.checkers.oracles.promela import WHOLE, Promela
 
-LIMIT = 400
+LIMIT = int(os.environ.get("TURNPROOF_BENCH_LIMIT") or 400)
 """Seconds of processor time after which a process is ended."""
 
 
@@ -201,6 +201,11 @@ def generated(oracle: str, *, breadth_first: bool = False) -> Callable[[Subject]
     return text
 
 
+def exported(subject: Subject) -> str:
+    """The Promela that ``turnproof oracle --write`` gives a reviewer, in which every handler stands once."""
+    return Promela(build(specification(subject)), undo=False).write()
+
+
 def by_hand(suffix: str) -> Callable[[Subject], str]:
     """The text that a person wrote."""
     return lambda subject: models.text(f"two_phase_commit.{suffix}", subject.size)
@@ -215,6 +220,8 @@ def contestants(subject: Subject) -> Iterator[tuple[str, Contestant]]:
         flags = [] if hand else ["-o2"]
         yield "SPIN, depth first", spin(by_hand("pml") if hand else generated("spin"), flags=flags)
         broad = by_hand("pml") if hand else generated("spin", breadth_first=True)
+        if subject.kind == PROJECT:
+            yield "SPIN, as exported", spin(exported, flags=flags)
         if not (subject.kind == PROJECT and subject.name.partition(",")[0] in APART):
             yield "SPIN, breadth first", spin(broad, breadth_first=True, flags=flags)
     if not TOOLS["rumur"].missing():

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from turnproof.checkers.oracles import installed
+from turnproof.checkers.oracles.model import build
 from turnproof.checkers.oracles.programs import RUN, TOOLS
+from turnproof.checkers.oracles.promela import WHOLE, Promela
+from turnproof.specs.classics import peterson, two_phase_commit
 
 ROOT = Path(__file__).parents[1]
 SUFFIX = {"spin": "pml", "rumur": "m", "tlc": "tla"}
@@ -44,3 +47,20 @@ def test_a_model_by_hand_that_forgets_a_vote_has_other_states(oracle: str, tmp_p
     assert right in text
     answer = RUN[oracle](text.replace(right, wrong), tmp_path, states=8_832, optimise="-O0")
     assert answer.states != 8_832
+
+
+@pytest.mark.skipif("spin" not in installed(), reason="spin is not installed")
+@pytest.mark.parametrize("apart", [0, 20, WHOLE])
+def test_every_form_of_promela_has_the_same_states(apart: int, tmp_path: Path) -> None:
+    """Steps that are one ``d_step``, steps that are worked off by the loop that all share, and some of each."""
+    text = Promela(build(two_phase_commit.specification(4)), apart=apart).write()
+    assert ("atomic" in text) is (apart == 0)
+    assert RUN["spin"](text, tmp_path, states=1_568, optimise="-O0").states == 1_568
+
+
+@pytest.mark.skipif("spin" not in installed(), reason="spin is not installed")
+def test_steps_of_both_forms_in_one_text(tmp_path: Path) -> None:
+    text = Promela(build(peterson.SPEC), apart=4).write()
+    assert "atomic" in text
+    assert "  :: d_step { /* one <- Wanted */" in text
+    assert RUN["spin"](text, tmp_path, states=34, optimise="-O0").states == 34
