@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from systems import CALL_SPEC, Caller, caller
 
-from turnproof.checkers.network import explicit, labelled
+from turnproof.checkers.network import explicit, labelled, plain
 from turnproof.checkers.network.explicit import check, explore
 from turnproof.checkers.network.kernel import jit
 from turnproof.checkers.verdict import Outcome
@@ -119,3 +119,20 @@ def test_a_folder_that_vanishes_or_is_full_costs_nothing_but_time(kept: Path, mo
         path.unlink()
     assert not found_again()
     assert not found_again()
+
+
+def test_the_plain_walk_keeps_to_a_memory_limit_and_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = iter(range(0, 10**9, 1_000_000))
+    monkeypatch.setattr(plain, "peak", lambda: next(held))
+    said: list[str] = []
+
+    class Heard:
+        def say(self, what: str, done: int, total: int | None = None) -> None:
+            said.append(what)
+
+    walk = explore(CALL_SPEC, engine="plain", memory=5_000_000, progress=Heard()).walk
+    assert (walk.complete, walk.why) == (False, "the memory limit of 5 MB")
+    assert walk.states > 1
+    assert said[0].startswith("states (depth 1, 1 waiting, ")
+    monkeypatch.undo()
+    assert plain.peak() > 10_000_000
