@@ -114,6 +114,8 @@ def _symbolic_of_system(spec: SystemSpec, plan: Plan, progress: Progress) -> lis
 
 MOST_ROWS = 400
 """Rows of all parts together beyond which a system is proved only where it is asked for: it takes minutes."""
+ROWS_A_PLACE = 20
+"""A place in a channel counts as so many rows: every event that may lie there is one more thing that a step may move."""
 
 
 def _not_unasked(spec: SystemSpec, plan: Plan) -> str:
@@ -123,8 +125,10 @@ def _not_unasked(spec: SystemSpec, plan: Plan) -> str:
     if not any(isinstance(prop, Always | Step) for prop in spec.properties):
         return NO_INVARIANT
     rows = sum(len(part.machine.rows) for part in spec.system.everyone)
-    if rows > MOST_ROWS and "symbolic" not in plan.engines:
-        return f"its parts have {rows:,} rows, which takes minutes: ask for it by --engine symbolic"
+    places = sum(channel.capacity for channel in spec.system.channels)
+    if rows + ROWS_A_PLACE * places > MOST_ROWS and "symbolic" not in plan.engines:
+        queued = f" and its channels {places} places" if places else ""
+        return f"its parts have {rows:,} rows{queued}, which takes minutes: ask for it by --engine symbolic"
     return ""
 
 
