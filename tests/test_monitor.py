@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import pytest
@@ -19,6 +19,7 @@ from trace_logs import Step, chances, handles
 from turnproof.checkers.stateful.chance import Chance
 from turnproof.checkers.stateful.guide import taken_event
 from turnproof.checkers.traces import Monitor, Report
+from turnproof.examples import recovery
 from turnproof.machines.kernel import StartTimer, Taken
 from turnproof.machines.reply_operation import MACHINE
 from turnproof.machines.reply_operation_words import (
@@ -30,7 +31,8 @@ from turnproof.machines.reply_operation_words import (
     PhaseEntered,
     ReplyOperation,
 )
-from turnproof.shell import Failure, Runner, VirtualClock
+from turnproof.shell import Failure, Runner, VirtualClock, run_virtual
+from turnproof.shell.attempt_runner import MACHINES
 from turnproof.specs.catalog import specifications
 from turnproof.specs.language import Always, Variant
 from turnproof.specs.language import Step as StepProperty
@@ -119,6 +121,25 @@ async def test_it_is_the_trace_hook_of_a_runner(clock: VirtualClock) -> None:
     assert failures == []
     assert monitor.steps == runner.steps > 1
     assert (monitor.unjudged, monitor.first) == (0, None)
+
+
+def test_a_whole_recovery_of_many_machines_keeps_every_promise() -> None:
+    watched_names = {machine.name for machine in MACHINES} & set(specifications())
+    reports: list[Report] = []
+    monitor = Monitor(*(specifications()[name] for name in sorted(watched_names)), on_report=reports.append)
+
+    class Log:
+        lines = 0
+
+        def __call__(self, step: Any) -> None:
+            if step.machine in watched_names:
+                monitor(step)
+
+    _, invoices = run_virtual(recovery.chat(cast(Any, Log())))
+    assert invoices == 1
+    assert [str(report) for report in reports] == []
+    assert len(watched_names) > 8
+    assert (monitor.steps > 100, monitor.unjudged) == (True, 0)
 
 
 # ── a runtime that is wrong ──
