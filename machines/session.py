@@ -165,7 +165,8 @@ served = named("the turn's item was delivered to the execution that runs", (now.
 watched = named("its prompt is sent and not delivered",
     (now.phase == USER) & ((now.sending == SENT) | (now.sending == TAKEN) | (now.sending == UNSURE)))  # fmt: skip
 wakes = named("a wake is held", (now.ended > 0) | now.running)
-START_RECHECK, STOP_RECHECK = StartTimer(Timer.RECHECK), only_if(watched, StopTimer(Timer.RECHECK))
+START_RECHECK, STOP_RECHECK = StartTimer(Timer.RECHECK), StopTimer(Timer.RECHECK)
+IF_WATCHED = only_if(watched, STOP_RECHECK)
 
 
 def over(**more: object) -> Session:
@@ -178,14 +179,14 @@ def doubtful(**more: object) -> Session:
     return over(doubt=now.item, more=now.more | (now.doubt != NOBODY), **more)
 
 
-def tells(outcome: Outcome, cause: Cause) -> tuple[Any, ...]:
-    """The terminal of the turn installed."""
-    return STOP_RECHECK, ReportTurn(outcome, choose(now.phase == USER, now.item, NOBODY), cause)
+def tells(outcome: Outcome, cause: Cause, *timer: object) -> tuple[Any, ...]:
+    """The terminal of the user turn installed, or of the continuation. ``timer``: what becomes of the recheck."""
+    return *timer, ReportTurn(outcome, choose(now.phase == USER, now.item, NOBODY), cause)
 
 
-def leaves(outcome: Outcome, cause: Cause) -> tuple[Any, ...]:
+def leaves(outcome: Outcome, cause: Cause, timer: object) -> tuple[Any, ...]:
     """The terminal of the turn installed, whose prompt is taken out of the inbox if it still waits there."""
-    return *tells(outcome, cause), CancelPrompt(now.item)
+    return *tells(outcome, cause, timer), CancelPrompt(now.item)
 
 
 # ── rows: what the stream tells ──
@@ -199,8 +200,8 @@ STREAMED: Rows = (
     # What was under way before is over, or this is its own start: then its delivery follows.
     Row(ExecutionStarted, at=USER, when=now.sending == UNSURE, data=evolve(now, sending=TAKEN)),
     Row(ExecutionStarted, at=INSTALLED, stay=True),
-    Row(delivered, at=USER, when=delivered.item == now.item, data=evolve(now, sending=SERVED), emit=(STOP_RECHECK,)),
-    Row(ItemDelivered, at=USER, ignore="another's item"),
+    Row(delivered, at=USER, when=(delivered.item == now.item) & watched, data=evolve(now, sending=SERVED), emit=(STOP_RECHECK,)),
+    Row(ItemDelivered, at=USER, ignore="another's item, or told before"),
     Row(delivered, when=(now.item == NOBODY) & ((now.phase == CONTINUATION) | now.running), data=evolve(now, item=delivered.item),
         because="the first item delivered to the execution of a wake is what the history knows it by"),
     Row(ItemDelivered, ignore="the wake has its item, or there is none"),
@@ -209,7 +210,7 @@ STREAMED: Rows = (
     Row(ended, when=served & succeeded, data=over(), emit=tells(Outcome.COMPLETED, Cause.EXECUTION)),
     Row(ended, when=served & (ended.how == End.FAILED), data=over(), emit=tells(Outcome.FAILED, Cause.EXECUTION)),
     Row(ExecutionEnded, when=served, data=over(), emit=tells(Outcome.INTERRUPTED, Cause.EXECUTION)),
-    Row(ended, when=unserved_stop, data=doubtful(), emit=leaves(Outcome.INTERRUPTED, Cause.EXECUTION)),
+    Row(ended, when=unserved_stop, data=doubtful(), emit=leaves(Outcome.INTERRUPTED, Cause.EXECUTION, STOP_RECHECK)),
     Row(ExecutionEnded, when=now.sending == UNSURE, stay=True, emit=(ReadAgain(now.item),)),
     Row(ExecutionEnded, stay=True, because="the end of a run that did not serve the turn"),
     Row(PermissionAsked, emit=(ShowPermission(),), because="a request that nobody sees blocks the session"),
@@ -222,14 +223,14 @@ parked = named("it is parked in the inbox", (read.past == Past.ABSENT) & not_(re
 HISTORY: Rows = (
     # Of a run that a restart took, the history may read as if a later one had served it.
     Row(read, at=USER, when=read.restarted & (read.past != Past.ABSENT), data=doubtful(),
-        emit=tells(Outcome.INTERRUPTED, Cause.HISTORY)),
+        emit=tells(Outcome.INTERRUPTED, Cause.HISTORY, IF_WATCHED)),
     Row(read, at=CONTINUATION, when=read.restarted, data=over(), emit=tells(Outcome.INTERRUPTED, Cause.HISTORY)),
     Row(read, at=NONE, when=read.restarted & now.running, data=evolve(now, running=False, item=NOBODY, ended=now.ended + 1)),
     Row(read, at=INSTALLED, when=(read.past == Past.SUCCEEDED) & not_(now.stopped), data=over(),
-        emit=tells(Outcome.COMPLETED, Cause.HISTORY)),
+        emit=tells(Outcome.COMPLETED, Cause.HISTORY, IF_WATCHED)),
     Row(read, at=INSTALLED, when=(read.past == Past.SUCCEEDED) | (read.past == Past.INTERRUPTED), data=over(),
-        emit=tells(Outcome.INTERRUPTED, Cause.HISTORY)),
-    Row(read, at=USER, when=lost, data=doubtful(), emit=tells(Outcome.INTERRUPTED, Cause.HISTORY)),
+        emit=tells(Outcome.INTERRUPTED, Cause.HISTORY, IF_WATCHED)),
+    Row(read, at=USER, when=lost, data=doubtful(), emit=tells(Outcome.INTERRUPTED, Cause.HISTORY, IF_WATCHED)),
     Row(read, at=CONTINUATION, when=lost | (now.item == NOBODY), data=over(),
         emit=tells(Outcome.INTERRUPTED, Cause.HISTORY), because="without an item nobody can tell whether what runs is its execution"),
     Row(read, at=USER, when=(read.past == Past.UNDER_WAY) & watched, data=evolve(now, sending=UNSURE)),
@@ -241,7 +242,7 @@ HISTORY: Rows = (
     Row(RecheckExpired, when=watched, emit=(START_RECHECK, ReadAgain(now.item))),
     Row(RecheckExpired, ignore="the prompt was delivered, or its turn is over"),
     Row(StreamDied, at=USER, when=now.sending != UNSENT, data=doubtful(ended=0, running=False),
-        emit=(*tells(Outcome.FAILED, Cause.STREAM), only_if(wakes, DropWakes()))),
+        emit=(*tells(Outcome.FAILED, Cause.STREAM, IF_WATCHED), only_if(wakes, DropWakes()))),
     Row(StreamDied, at=INSTALLED, data=over(ended=0, running=False),
         emit=(*tells(Outcome.FAILED, Cause.STREAM), only_if(wakes, DropWakes()))),
     Row(StreamDied, data=evolve(now, ended=0, running=False, item=NOBODY), emit=(only_if(wakes, DropWakes()),)),
@@ -260,17 +261,18 @@ STARTS: Rows = (
     Row(SessionFoundIdle, when=now.doubt != NOBODY, emit=(CancelPrompt(now.doubt),), because="it may wait in the inbox, or come later"),
     Row(SessionFoundIdle, ignore="nothing is in doubt by its name"),
     Row(PromptFoundOver, data=evolve(now, doubt=NOBODY)),
-    Row(handed, at=USER, when=now.item == handed.prompt, data=evolve(now, sending=SENT), emit=(START_RECHECK,)),
-    Row(PromptHandedOver, ignore="its turn is over"),
-    Row(skipped, at=USER, when=now.item == skipped.prompt, data=over(), emit=tells(Outcome.INTERRUPTED, Cause.STOP)),
-    Row(SendSkipped, ignore="its turn is over"),
+    Row(handed, at=USER, when=(now.item == handed.prompt) & (now.sending == UNSENT), data=evolve(now, sending=SENT), emit=(START_RECHECK,)),
+    Row(PromptHandedOver, ignore="its turn is over, or it was handed over before"),
+    Row(skipped, at=USER, when=(now.item == skipped.prompt) & (now.sending == UNSENT), data=over(),
+        emit=tells(Outcome.INTERRUPTED, Cause.STOP)),
+    Row(SendSkipped, ignore="its turn is over, or its prompt is out"),
     Row(answered, when=own & (answered.answer == Answer.OK) & (now.sending == SENT), data=evolve(now, sending=TAKEN)),
-    Row(answered, when=own & (answered.answer == Answer.REFUSED), data=over(), emit=tells(Outcome.FAILED, Cause.REQUEST)),
+    Row(answered, when=own & (answered.answer == Answer.REFUSED), data=over(), emit=tells(Outcome.FAILED, Cause.REQUEST, IF_WATCHED)),
     Row(answered, when=own & (answered.answer == Answer.UNCLEAR) & (now.sending == SENT), data=doubtful(),
-        emit=leaves(Outcome.FAILED, Cause.REQUEST)),
+        emit=leaves(Outcome.FAILED, Cause.REQUEST, STOP_RECHECK)),
     Row(answered, when=(answered.prompt == now.doubt) & (answered.answer == Answer.REFUSED), data=evolve(now, doubt=NOBODY)),
     Row(PromptAnswered, ignore="its turn is over, or the inbox has told more than the reply does"),
-    Row(cancelled, when=ours, data=over(), emit=tells(Outcome.FAILED, Cause.REQUEST)),
+    Row(cancelled, when=ours, data=over(), emit=tells(Outcome.FAILED, Cause.REQUEST, IF_WATCHED)),
     Row(cancelled, when=cancelled.prompt == now.doubt, data=evolve(now, doubt=NOBODY)),
     Row(PromptCancelled, ignore="nobody waits for it"),
 )  # fmt: skip
@@ -288,7 +290,7 @@ STOPS: Rows = (
     Row(StopWithdrawn, data=evolve(now, stopped=False)),
     Row(StopFutile, at=USER, when=now.sending == UNSENT, data=over(), emit=tells(Outcome.INTERRUPTED, Cause.STOP)),
     Row(StopFutile, data=evolve(now, stopped=False)),
-    Row(EndRequested, at=USER, when=now.sending != UNSENT, data=doubtful(), emit=leaves(Outcome.INTERRUPTED, Cause.STOP)),
+    Row(EndRequested, at=USER, when=now.sending != UNSENT, data=doubtful(), emit=leaves(Outcome.INTERRUPTED, Cause.STOP, IF_WATCHED)),
     Row(EndRequested, at=INSTALLED, data=over(), emit=tells(Outcome.INTERRUPTED, Cause.STOP)),
     Row(EndRequested, ignore="no turn is installed"),
 )  # fmt: skip

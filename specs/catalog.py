@@ -32,6 +32,12 @@ MACHINES: Mapping[str, str] = {
     "embedded_run": "embedded_run",
     "command_lane": "command_lane",
     "failover": "failover",
+    # sessions
+    "session": "session",
+    "session_start": "session_start",
+    "session_stop": "session_stop",
+    "session_stream": "session_stream",
+    "session_mark": "session_mark",
     # recoveries
     "stuck_watchdog": "stuck_recovery_watchdog",
     "stuck_decision": "stuck_recovery_decision",
@@ -44,6 +50,8 @@ SYSTEMS: Mapping[str, str] = {
     "recovery_system": "recovery_system",
     "watched_turn": "watched_turn",
     "agent_turn": "agent_turn",
+    "session_system": "session_system",
+    "session_permissions": "session_permissions",
 }
 """The same for systems."""
 

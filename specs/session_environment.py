@@ -4,6 +4,9 @@ Written as machines so that each may do anything a real one does. None of them i
 ``a`` and ``b`` of the first and the second user turn, and the report ``c`` of a background child. Every execution serves at least one
 item that none before it served, so there are at most three; each is called by the first item it was begun with.
 
+``inbox.cancel`` and a second reading of the history are answered within the step that asks for them. What either would find later is tried
+all the same: a prompt that is admitted after its cancel (N2), and events that are handled after what they tell is over (N5).
+
 Sources: anomalyco/opencode ``packages/core/src/session/run-coordinator.ts`` and ``execution.ts`` @074027a.
 """
 

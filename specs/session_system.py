@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from turnproof.machines.kernel import all_of, implies, one_of
 from turnproof.machines.session import RecheckExpired
-from turnproof.machines.session_words import CancelPrompt, HistoryRead, ShowPermission, Turn
+from turnproof.machines.session_words import CancelPrompt, HistoryRead, Turn
 from turnproof.specs import session_defects, session_history
-from turnproof.specs.language import Property, Sometimes, Step
+from turnproof.specs.language import Property, Step
 from turnproof.specs.session_parts import ASKS, DEATH, N1, N2, N4, N12, N13, STOPS, World, request_a, request_b
-from turnproof.specs.session_properties import OWN_END, properties, rare, reached
+from turnproof.specs.session_properties import OWN_END, properties, reached
 from turnproof.specs.session_requests import RequestPhase
 from turnproof.specs.session_requirements import TESTS, requirements
-from turnproof.specs.session_target import ASKING, BLIND, ONE
+from turnproof.specs.session_target import BLIND, ONE
 from turnproof.specs.system import SystemSpec, SystemVariant
 
 session = ONE.session
@@ -58,16 +58,3 @@ SPEC = SystemSpec(
     tokens=3,
     counter=3,
 )
-
-PERMISSIONS = SystemSpec(
-    system=ASKING.system("session_permissions"),
-    requirements=requirements(8, 16),
-    properties=(
-        *rare(ASKING),
-        Sometimes("the user is asked in their turn", (ASKING.session.now.phase == Turn.USER) & ASKING.session.emits(ShowPermission),
-                  requirements="R-SES-8"),
-    ),
-    tokens=3,
-    counter=3,
-)  # fmt: skip
-"""Permission requests, in a world of their own: they multiply the states, and are independent of Stops."""

@@ -1,189 +1,173 @@
-"""The adapter's machines of one OpenCode session on a clock, driven by hand: what the server, the wire and the user do is written down."""
+"""A scenario of an OpenCode session, written event by event: the server, the wire and the user do what the script says, and when.
+
+What is published stays in the buffer until the script lets the adapter handle it: two gates of a scenario are two calls in their order.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from enum import Enum
+from collections.abc import Sequence
 from typing import Any
 
-import attrs
+from turnproof.checkers.network.run import Occurrence
+from turnproof.checkers.network.timed import TimedSystem
+from turnproof.checkers.network.triggers import Kind, Trigger
+from turnproof.machines.session_start import ActiveRead, AnswerHandled, Prepared, SendDue, StartPhase, TurnWanted
+from turnproof.machines.session_stop import StopRequested
+from turnproof.machines.session_stream import Arrived, Dropped, SnapshotTaken, Subscribed, What
+from turnproof.machines.session_words import Outcome, Past, ReportTurn, Turn
+from turnproof.specs import session_environment as env
+from turnproof.specs import session_requests as req
+from turnproof.specs.session_history import V4, design
+from turnproof.specs.session_parts import Design, World
+from turnproof.specs.session_parts import active as is_active
+from turnproof.specs.session_target import TARGET
 
-from turnproof.machines import session_start as start_words
-from turnproof.machines import session_stop as stop_words
-from turnproof.machines import session_stream as stream_words
-from turnproof.machines.kernel import NOBODY, Machine, StartTimer, StopTimer, Taken
-from turnproof.machines.session_start import StartPhase
-from turnproof.machines.session_stop import StopPhase
-from turnproof.machines.session_stream import StreamPhase, What
-from turnproof.machines.session_words import (
-    Answer,
-    CancelPrompt,
-    ContinuationStarted,
-    HoldWake,
-    Outcome,
-    Past,
-    PromptAnswered,
-    ReadAgain,
-    RejectPermission,
-    ReportTurn,
-    Turn,
-)
-from turnproof.specs.session_parts import Design
-
-ENDS = {"succeeded": What.SUCCEEDED, "failed": What.FAILED, "interrupted": What.INTERRUPTED}
+APPROVED = design(V4)
+DESIGNS = {"v4": APPROVED, "target": TARGET}
 
 
-class Adapter:
-    """One session. ``outcomes`` are the terminals in order, ``requests`` what went out to the server in order."""
+class Script(TimedSystem):
+    """One run around ``design``, in virtual time."""
 
     def __init__(self, design: Design) -> None:
-        self.machines: dict[str, Machine[Any, Any, Any]] = {
-            "session": design.session,
-            "start": design.start,
-            "stop": design.stop,
-            "stream": stream_words.MACHINE,
-        }
-        self.states: dict[str, Any] = {name: machine.initial for name, machine in self.machines.items()}
-        self.now_ms = 0
-        self.due: dict[tuple[str, Enum], int] = {}
-        self.told: list[tuple[str, Outcome]] = []
-        self.requests: list[str] = []
-        self.offers = 0
-        self.buffer: deque[stream_words.Arrived] = deque()
-        self.queue: deque[tuple[str, Any]] = deque()
+        self.designed = World(design)
+        super().__init__(self.designed.system("session_script"))
+        self.sessions = self.designed.session
+
+    # ── what the adapter does ──
+
+    def turn(self) -> None:
+        """The user sends the next prompt; its start goes as far as its question, or to the end of its preparations."""
+        self._send("user", req.Prompted(bool(self.runner.holds(self.designed.design.doubt, self.world))))
 
     @property
-    def session(self) -> Any:
-        """The state of the session."""
-        return self.states["session"]
+    def asks(self) -> bool:
+        """The start under way asks ``session.active``."""
+        return bool(self.part("start").phase == StartPhase.ASKING)
 
-    @property
-    def outcomes(self) -> list[str]:
-        """The terminals so far."""
-        return [outcome.value for _, outcome in self.told]
+    def answered(self) -> None:
+        """``session.active`` is answered as the server is now, and the answer handled."""
+        design = self.designed.design
+        if design.in_doubt is None:
+            told = ActiveRead(self.active)
+        else:
+            past = self.past(str(self.runner.holds(design.in_doubt, self.world)))
+            told = ActiveRead(self.active and past is Past.UNDER_WAY, past in (Past.SUCCEEDED, Past.INTERRUPTED))
+        self._send("start", told)
+        self._send("start", AnswerHandled())
 
-    # ── events ──
+    def installed(self) -> None:
+        """Every preparation is over, and the turn installed."""
+        self._send("start", Prepared(True))
 
-    def send(self, part: str, event: object) -> None:
-        """One event, and everything that follows from it."""
-        self.queue.append((part, event))
-        while self.queue:
-            name, one = self.queue.popleft()
-            answer = self.machines[name].step(self.states[name], one)
-            if isinstance(answer, Taken):
-                self.states[name] = answer.state
-                for effect in answer.effects:
-                    self._perform(name, effect)
+    def sent(self) -> None:
+        """The prompt goes out, if its turn is installed and not stopped."""
+        session, start = self.part("session"), self.part("start")
+        mine = getattr(session, "prompt", None) if hasattr(session, "prompt") else session.item
+        self._send("start", SendDue(session.phase is Turn.USER and mine == start.prompt and not session.stopped))
 
-    def _perform(self, part: str, effect: Any) -> None:
-        match effect:
-            case StartTimer(timer=timer):
-                rule = next(r for r in self.machines[part].timers if r.timer is timer)
-                assert rule.duration is not None
-                self.due[part, timer] = self.now_ms + rule.duration.milliseconds
-            case StopTimer(timer=timer):
-                self.due.pop((part, timer), None)
-            case ReportTurn(outcome=outcome, prompt=prompt):
-                self.told.append((prompt, outcome))
-                self.queue.extend((name, stop_words.TurnOver()) for name in ("start", "stop"))
-            case HoldWake():
-                self.offers += 1
-            case start_words.SendPrompt(prompt=prompt):
-                self.requests.append(f"prompt {prompt}")
-            case stop_words.SendInterrupt():
-                self.requests.append("interrupt")
-            case RejectPermission():
-                self.requests.append("reject")
-            case CancelPrompt(prompt=prompt):
-                self.requests.append(f"cancel {prompt}")
-            case ReadAgain():
-                self.requests.append("history")
-            case stream_words.Buffer(what=what, execution=execution, item=item):
-                self.buffer.append(stream_words.Arrived(what, execution, item))
-            case stream_words.LoseBuffer():
-                self.buffer.clear()
-            case _:
-                if part != "session" and type(effect) in self.machines["session"].events:
-                    self.queue.append(("session", effect))
+    def prompts(self, prompt: str) -> None:
+        """A whole start without a question, and the server takes the prompt."""
+        self.turn()
+        self.installed()
+        self.sent()
+        self.taken(prompt)
 
-    def advance(self, ms: int) -> None:
-        """Let the time pass; every timer fires when it is due."""
-        end = self.now_ms + ms
-        while self.due and min(self.due.values()) <= end:
-            (part, timer), at = min(self.due.items(), key=lambda item: item[1])
-            del self.due[part, timer]
-            self.now_ms = at
-            self.send(part, next(r for r in self.machines[part].timers if r.timer is timer).expires())
-        self.now_ms = end
+    # ── requests ──
 
-    # ── the user ──
+    def taken(self, prompt: str, *, lost: bool = False) -> None:
+        """The server admits the prompt, and the reply is handled: an unclear error where it was lost."""
+        self._send(f"request_{prompt}", req.PromptTaken(lost))
+        self._send(f"request_{prompt}", req.ReplyHandled())
 
-    def start(self, prompt: str, *, doubt: bool, active: bool | None = False, over: bool = False, send: bool = True) -> None:
-        """The user's turn, up to its prompt. ``active``: what ``session.active`` answers if it is asked; None: nothing."""
-        assert self._starting() is StartPhase.IDLE
-        self.send("start", start_words.TurnWanted(prompt, doubt))
-        if self._starting() is StartPhase.ASKING:
-            self.requests.append("active")
-            if active is None:
-                return
-            self.send("start", start_words.ActiveRead(active, over))
-            self.send("start", start_words.AnswerHandled())
-        self.send("start", start_words.Prepared(self.states["stream"].phase is StreamPhase.UP))
-        if send:
-            wanted = self.session.phase is Turn.USER and not self.session.stopped
-            self.send("start", start_words.SendDue(wanted))
+    def fails(self, prompt: str, *, refused: bool = False) -> None:
+        """The server never takes the prompt: a 502, or a clear refusal."""
+        self._send(f"request_{prompt}", req.PromptRefused() if refused else req.PromptNotTaken())
+        self._send(f"request_{prompt}", req.ReplyHandled())
 
-    def _starting(self) -> Any:
-        return self.states["start"].phase
+    def stop(self, number: int = 1) -> None:
+        """The turn installed is stopped."""
+        self._send(f"stop_{number}", StopRequested(False))
 
-    def answer(self, prompt: str, answer: Answer) -> None:
-        """The reply of the prompt request."""
-        self.send("session", PromptAnswered(prompt, answer))
+    def interrupt(self, how: req.How = req.How.ANSWERED, number: int = 1) -> None:
+        """The interrupt is processed, or not, and its reply handled, if there is one."""
+        self._send(f"interrupt_{number}", req.InterruptProcessed(how, False))
+        self._send(f"interrupt_{number}", req.InterruptReplyHandled())
 
-    def stop(self) -> None:
-        """The user stops the turn that is installed; nothing happens if there is none."""
-        if self.session.phase is not Turn.NONE:
-            self.states["stop"] = attrs.evolve(self.states["stop"], phase=StopPhase.IDLE)
-            self.send("stop", stop_words.StopRequested(False))
+    # ── the server and the wire ──
 
-    def proceed(self) -> None:
-        """The orchestrator starts a continuation it was offered."""
-        assert self.offers > 0
-        self.offers -= 1
-        self.send("session", ContinuationStarted())
+    def report(self) -> None:
+        """The background child ends, and its report is queued."""
+        self._send("server", env.Admitted("c"))
 
-    # ── the wire ──
+    def started(self, *, handled: bool = True) -> None:
+        """The execution starts."""
+        self._send("server", env.StartPublished())
+        self.handled(handled)
 
-    def publish(self, what: What, item: str = NOBODY) -> None:
-        """The server publishes an event. It is handled at once, unless nobody is subscribed or the history is read first."""
-        self.send("stream", stream_words.Published(what, NOBODY, item))
-        self._drain()
+    def ended(self, what: What = What.SUCCEEDED, *, handled: bool = True) -> None:
+        """The execution ends so, and settles."""
+        execution = self.part("server").execution
+        self._send("server", env.CleanedUp() if self.part("server").phase is env.ServerPhase.STOPPING else env.Finished())
+        self._send("server", env.Settled())
+        if what is What.FAILED:
+            self._perform(Trigger(Kind.LOSE, "buffer"))
+            self._send("stream", Arrived(What.FAILED, execution))
+        self.handled(handled)
 
-    def started(self, *items: str) -> None:
-        """A start, and the items of the inbox that this execution serves."""
-        self.publish(What.STARTED)
-        for item in items:
-            self.publish(What.DELIVERED, item)
-
-    def ended(self, how: str = "succeeded") -> None:
-        """An end."""
-        self.publish(ENDS[how])
+    def handled(self, yes: bool = True) -> None:
+        """Everything in the buffer is handled."""
+        while yes and self.world.channels[0]:
+            self._perform(Trigger(Kind.DELIVER, "buffer"))
 
     def drop(self) -> None:
-        """The connection breaks; a new subscription stands, and nothing was read yet."""
-        self.send("stream", stream_words.Dropped())
-        self.send("stream", stream_words.Subscribed())
+        """The stream breaks; what is published from now on is lost."""
+        self._send("stream", Dropped())
 
-    def read(self, active: bool, past: Past = Past.ABSENT) -> None:
-        """``session.active`` and the history are read after a reconnect; then the new subscription is handled."""
-        self.send("stream", stream_words.SnapshotTaken(active, past))
-        self._drain()
+    def reconnect(self) -> None:
+        """A new subscription, then the history as it is now."""
+        self._send("stream", Subscribed())
+        item = self.designed.design.item
+        session = self.part("session")
+        self._send("stream", SnapshotTaken(self.active, self.past(session.prompt if item is None else session.item)))
 
-    def die(self) -> None:
-        """The stream is gone, and every attempt to reconnect failed."""
-        self.send("stream", stream_words.Dropped())
-        self.send("stream", stream_words.AttemptsSpent())
+    def continues(self) -> None:
+        """The offered continuation starts."""
+        self._send("service", req.ContinuationDue(bool(self.runner.holds(self.designed.design.wakes, self.world))))
 
-    def _drain(self) -> None:
-        while self.buffer and self.states["stream"].phase is StreamPhase.UP:
-            self.send("stream", self.buffer.popleft())
+    # ── what came of it ──
+
+    @property
+    def active(self) -> bool:
+        """The session is among the active ones."""
+        return bool(self.runner.holds(is_active, self.world))
+
+    def past(self, item: str) -> Past:
+        """What the history says of the item now."""
+        place = getattr(self.part("server"), item, env.Place.ABSENT) if item else env.Place.ABSENT
+        return next(past for past, places in env.PLACES.items() if place in places)
+
+    @property
+    def terminals(self) -> list[Outcome]:
+        """How turns ended, in order."""
+        return [told.outcome for told in self.effects(self.sessions, ReportTurn)]
+
+    @property
+    def prompts_sent(self) -> int:
+        """How many prompts went out."""
+        return sum(self.part(f"request_{p}").phase is not req.RequestPhase.UNSENT for p in "ab")
+
+    def part(self, name: str) -> Any:
+        """The state of the part of that name."""
+        return self.world.parts[self.runner.index[name]]
+
+    def _send(self, part: str, event: object) -> Occurrence:
+        return self._perform(Trigger(Kind.SEND, part, event))
+
+
+def outcomes(*names: str) -> Sequence[Outcome]:
+    """``outcomes("completed", "failed")``."""
+    return [Outcome(name) for name in names]
+
+
+__all__ = ["APPROVED", "DESIGNS", "TARGET", "Script", "TurnWanted", "outcomes"]

@@ -22,9 +22,10 @@ from turnproof.specs.session_defects import DEFECTS, Defect, only, question
 from turnproof.specs.session_environment import Admitted, Finished, Joined, Restarted, StartPublished
 from turnproof.specs.session_history import LENGTHS, V3, VERSIONS, historic
 from turnproof.specs.session_parts import ASKS, DEATH, N2, POWERS, World
+from turnproof.specs.session_permissions import SPEC as PERMISSIONS
 from turnproof.specs.session_requests import Prompted, PromptTaken, ReplyHandled
 from turnproof.specs.session_requirements import REQUIREMENTS
-from turnproof.specs.session_system import PERMISSIONS, SPEC
+from turnproof.specs.session_system import SPEC
 from turnproof.specs.session_target import BLIND, ONE, TARGET, WHOLE
 from turnproof.specs.system import SystemSpec
 
