@@ -112,23 +112,14 @@ def _symbolic_of_system(spec: SystemSpec, plan: Plan, progress: Progress) -> lis
     return smt_network.check(spec, certificate=plan.certificate, progress=progress)
 
 
-MOST_ROWS = 400
-"""Rows of all parts together beyond which a system is proved only where it is asked for: it takes minutes."""
-ROWS_A_PLACE = 20
-"""A place in a channel counts as so many rows: every event that may lie there is one more thing that a step may move."""
-
-
 def _not_unasked(spec: SystemSpec, plan: Plan) -> str:
     """Why a system is not proved."""
     if plan.off:
         return "it proves with every switch on"
     if not any(isinstance(prop, Always | Step) for prop in spec.properties):
         return NO_INVARIANT
-    rows = sum(len(part.machine.rows) for part in spec.system.everyone)
-    places = sum(channel.capacity for channel in spec.system.channels)
-    if rows + ROWS_A_PLACE * places > MOST_ROWS and "symbolic" not in plan.engines:
-        queued = f" and its channels {places} places" if places else ""
-        return f"its parts have {rows:,} rows{queued}, which takes minutes: ask for it by --engine symbolic"
+    if not spec.proved and "symbolic" not in plan.engines:
+        return "its proof may take minutes, or not be found: ask for it by --engine symbolic"
     return ""
 
 

@@ -310,4 +310,5 @@ SPEC = SystemSpec(
     variants=_variants(),
     tokens=2,
     counter=2,
+    proved=True,
 )  # fmt: skip

@@ -299,6 +299,8 @@ class SystemSpec:
     """Fresh identities explored; one common set for all parts."""
     counter: int = 2
     """Bound of counters when explored; a step beyond it is cut off, and the report says so."""
+    proved: bool = False
+    """Whether every verification proves it, not only one that asks for the symbolic engine: a proof may take minutes, or be none."""
     companions: tuple[str, ...] = ()
     """Names of the systems that are verified whenever this one is asked for by name: they show what it promises from another side."""
     interchangeable: tuple[Interchangeable, ...] = ()
