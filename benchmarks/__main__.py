@@ -48,7 +48,7 @@ def step(save: bool) -> None:
         (RESULTS / "step.json").write_text(json.dumps(data, indent=2) + "\n")
 
 
-def systems(quick: bool, save: bool, only: str) -> None:
+def systems(quick: bool, save: bool, only: str, patience: float) -> None:
     """What a whole search costs. Each kind of model is one run; what it shows is written as soon as it is over."""
     from benchmarks import subjects
     from benchmarks import systems as contest
@@ -58,10 +58,10 @@ def systems(quick: bool, save: bool, only: str) -> None:
             continue
         load = os.getloadavg()[0]
         print(contest.HEADING)
-        figures, left_out = contest.measure(kind, quick)
+        figures, left_out = contest.measure(kind, quick, patience=patience)
         print("\n".join(["", *contest.ratios(figures), *(f"LEFT OUT: {sentence}" for sentence in left_out), ""]))
         if save:
-            facts = {"load_before": round(load, 2), "load_after": round(os.getloadavg()[0], 2), "left_out": left_out}
+            facts = {"load_before": round(load, 2), "load_after": round(os.getloadavg()[0], 2), "patience": patience, "left_out": left_out}
             _keep(kind, {**facts, "figures": [{**attrs.asdict(f), "rate": round(f.rate)} for f in figures]})
 
 
@@ -123,6 +123,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small systems, operations and logs only")
     parser.add_argument("--save", action="store_true", help="write tables and plots to benchmarks/results/, which is under version control")
     parser.add_argument("--only", default="", metavar="KIND", help="systems whose kind contains this: two-phase, philosophers, project")
+    parser.add_argument("--patience", type=float, default=60.0, metavar="SECONDS", help="of processor time; who takes more is asked once")
     given = parser.parse_args(arguments)
     for name in given.what:
         if name not in BENCHMARKS:
@@ -137,7 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not given.what or "replay" in given.what:
         over += replay(given.quick, given.save)
     if not given.what or "systems" in given.what:
-        systems(given.quick, given.save, given.only)
+        systems(given.quick, given.save, given.only, given.patience)
     return 1 if over else 0
 
 

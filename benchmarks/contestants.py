@@ -22,7 +22,7 @@ from turnproof.checkers.oracles.model import build
 from turnproof.checkers.oracles.programs import TOOLS, jar
 from turnproof.checkers.oracles.promela import WHOLE, Promela
 
-LIMIT = int(os.environ.get("TURNPROOF_BENCH_LIMIT") or 400)
+LIMIT = 400
 """Seconds of processor time after which a process is ended."""
 
 

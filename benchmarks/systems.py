@@ -56,7 +56,7 @@ class Disagreement(RuntimeError):
     """A contestant counts other states: whatever it was measured on is not the same problem."""
 
 
-def measure(kind: str, quick: bool = False, rounds: int = ROUNDS) -> tuple[list[Figure], list[str]]:
+def measure(kind: str, quick: bool = False, rounds: int = ROUNDS, patience: float = PATIENCE) -> tuple[list[Figure], list[str]]:
     """Medians of ``rounds`` runs on the models of one kind; and who was left out, with the reason. Raises :class:`Disagreement`."""
     figures: list[Figure] = []
     left_out = [f"{name}: {' and '.join(tool.missing())} not installed" for name, tool in TOOLS.items() if tool.missing()]
@@ -64,13 +64,13 @@ def measure(kind: str, quick: bool = False, rounds: int = ROUNDS) -> tuple[list[
     for subject in (s for s in subjects(quick) if s.kind == kind):
         ours(1)(subject, Path())  # the kernel goes into its cache on disk
         left_out += [f"{name} on {subject.name}: {why}" for name, why in slow.items()]
-        found = _rounds(subject, rounds, slow, left_out)
+        found = _rounds(subject, rounds, patience, slow, left_out)
         figures += found
         print("\n".join(line(f) for f in found), flush=True)
     return figures, left_out
 
 
-def _rounds(subject: Subject, rounds: int, slow: dict[str, str], left_out: list[str]) -> list[Figure]:
+def _rounds(subject: Subject, rounds: int, patience: float, slow: dict[str, str], left_out: list[str]) -> list[Figure]:
     """Everybody's turn, so many times. Who took too long, or failed, has had its last."""
     runs: dict[str, list[Run]] = {}
     over = set(slow)
@@ -91,7 +91,7 @@ def _rounds(subject: Subject, rounds: int, slow: dict[str, str], left_out: list[
             if run.states != subject.states:
                 raise Disagreement(f"{subject.name}: {name} counts {run.states:,} states, expected {subject.states:,}")
             runs.setdefault(name, []).append(run)
-            if run.cpu > PATIENCE:
+            if run.cpu > patience:
                 over.add(name)
                 slow[name] = f"{subject.name} took it {run.cpu:.0f} s of processor time"
     return [_median(subject, name, found) for name, found in runs.items()]
