@@ -19,7 +19,7 @@ from turnproof.machines.turn_loop_events import AbortCalls, DropHeldCalls, MarkO
 from turnproof.machines.turn_loop_judge import now
 from turnproof.specs.agent_turn import COUNTED, DEAD, IDLE, SPEC, SYSTEM, TWICE
 from turnproof.specs.language import AnyMachine
-from turnproof.specs.system import SystemSpec
+from turnproof.specs.system import SystemVariant
 
 
 def without(machine: AnyMachine, row: str, *effects: type) -> AnyMachine:
@@ -39,30 +39,31 @@ def calls(machine: Callable[[], AnyMachine]) -> Any:
 
 DEAD_ROW = LOOP.row("StepRecorded/dead after something")
 SAYS_ANSWERED = {DEAD_ROW.name: evolve(LOOP.row("StepRecorded/answer"), when=DEAD_ROW.when, name=DEAD_ROW.name)}
-MISTAKES: dict[str, tuple[str, Any]] = {
-    "a dead stream is an answer": (DEAD, loop(lambda: LOOP.variant("m", replace=SAYS_ANSWERED))),
-    "a cancel does not tell the calls": ("a cancel reaches the first call", loop(lambda: without(LOOP, "Cancelled/draining", AbortCalls))),
-    "a cancel forgets held calls": ("a cancel reaches the first call", loop(lambda: without(LOOP, "Cancelled/streaming", DropHeldCalls))),
-    "an orphan is marked nowhere": ("a step that is over leaves no call open",
+MISTAKES: dict[str, tuple[str, int, Any]] = {
+    "a dead stream is an answer": (DEAD, 7, loop(lambda: LOOP.variant("m", replace=SAYS_ANSWERED))),
+    "a cancel does not tell the calls": ("a cancel reaches the first call", 6,
+                                         loop(lambda: without(LOOP, "Cancelled/draining", AbortCalls))),
+    "a cancel forgets held calls": ("a cancel reaches the first call", 5,
+                                    loop(lambda: without(LOOP, "Cancelled/streaming", DropHeldCalls))),
+    "an orphan is marked nowhere": ("a step that is over leaves no call open", 6,
                                     loop(lambda: without(LOOP, "GraceExpired/settling", MarkOrphans, RecordStep))),
-    "a call ignores that its step is over": ("a step that is written down has ended every call",
+    "a call ignores that its step is over": ("a step that is written down has ended every call", 5,
                                              calls(lambda: CALL.variant("m", first=(Row(StepClosed, ignore="deaf", name="deaf"),)))),
-    "a result counts for nothing": (COUNTED, loop(lambda: LOOP.variant("m", replace={
+    "a result counts for nothing": (COUNTED, 4, loop(lambda: LOOP.variant("m", replace={
         "CallEnded/streaming": evolve(LOOP.row("CallEnded/streaming"), data=evolve(now, content=now.content))}))),
-    "idle before the calls are over": (IDLE, loop(lambda: LOOP.variant("m", replace={
+    "idle before the calls are over": (IDLE, 6, loop(lambda: LOOP.variant("m", replace={
         "Cancelled/draining": evolve(LOOP.row("Cancelled/draining"), emit=LOOP.row("Cancelled/at once").emit[-1:])}))),
 }  # fmt: skip
-"""What is planted -> the promise that it breaks, and how it is made."""
+"""What is planted -> the promise that it breaks, in how many steps, and how it is made."""
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_planted_mistake_breaks_its_promise(mistake: str) -> None:
-    name, make = MISTAKES[mistake]
-    wrong = SYSTEM.with_machines("wrong", **make())
+    name, length, make = MISTAKES[mistake]
     prop = next(p for p in SPEC.properties if p.name == name)
-    spec: SystemSpec = attrs.evolve(SPEC, system=wrong, properties=(prop,), variants=(), requirements={r: r for r in prop.requirements})
-    (verdict,) = [v for v in explicit.check(spec, explicit.explore(spec)) if v.check == name]
-    assert verdict.outcome is Outcome.VIOLATED
+    wrong = SystemVariant(system=SYSTEM.with_machines("wrong", **make()), about=mistake, violates={name: length})
+    (verdict,) = explicit.check_variants(attrs.evolve(SPEC, variants=(wrong,)))
+    assert verdict.outcome is Outcome.HOLDS, verdict.detail
     assert verdict.story is not None
     assert prop.requirements[0] in verdict.story.broken
     assert prop.harm in verdict.story.broken
