@@ -6,6 +6,7 @@ import attrs
 import pytest
 import registry_toys
 import test_shell_faults as faults
+import test_shell_session_storm as sessions
 from registry_toys import Log
 
 from turnproof.checkers.traces.monitor import Monitor
@@ -16,6 +17,7 @@ STORMS = (
     faults.test_a_storm_over_a_registry_leaves_every_key_free,
     faults.test_a_storm_over_turns_runs_no_side_effect_twice,
     faults.test_a_storm_over_a_loop_answers_every_message_once,
+    sessions.test_every_turn_ends_once_and_none_completes_that_was_not_run,
 )
 
 
@@ -48,7 +50,7 @@ def test_a_storm_breaks_no_promise_of_any_machine(logs: list[Log]) -> None:
     monitor = judged(logs)
     assert (monitor.first, monitor.unjudged) == (None, 0)
     assert monitor.steps > 800
-    assert len({step.machine for log in logs for step in log.steps}) == 14
+    assert len({step.machine for log in logs for step in log.steps}) == 18
 
 
 def test_a_step_that_is_none_of_the_tables_is_told(logs: list[Log]) -> None:

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 from registry_toys import Log, story
-from wire_toys import Server
+from wire_toys import UNCLEAR, Server
 
 from turnproof.machines import session, session_stop
 from turnproof.machines.session_stream import What
-from turnproof.machines.session_words import Cause, DropWakes, Outcome
+from turnproof.machines.session_words import Cause, DropWakes, HoldWake, Outcome, Past
 from turnproof.shell import VirtualClock
 from turnproof.shell.session import Session
 from turnproof.shell.session_transport import StreamDown, TurnEnd
@@ -56,7 +56,7 @@ async def test_what_another_process_ran_is_lost(clock: VirtualClock, log: Log) -
         await clock.settle()
         server.begin("p1")
         await clock.settle()
-        server.active, server.process = False, "second"
+        server.process = "second"  # it runs something else by now
         server.drop()
         assert await one == TurnEnd(Outcome.INTERRUPTED, Cause.HISTORY)
 
@@ -97,6 +97,92 @@ async def test_a_prompt_that_is_parked_is_taken_out_of_the_inbox(clock: VirtualC
         await clock.advance(1)
         assert await one == TurnEnd(Outcome.FAILED, Cause.REQUEST)
         assert server.asked[-2:] == ["read p1", "cancel p1"]
+
+
+@story
+async def test_a_reading_that_a_reconnect_has_overtaken_is_not_heard(clock: VirtualClock, log: Log) -> None:
+    server, told = Server(), list[object]()
+    async with Session(server, tell=told.append, **log.hooks) as talk:
+        one = turn(talk, "p1")
+        await clock.advance(9_000)
+        server.replies["read"] += [8.0]
+        await clock.advance(2_000)
+        server.begin("p1")
+        server.end()
+        await clock.settle()
+        assert not one.done(), "events wait while the history is read"
+        server.drop()
+        assert await one == TurnEnd(Outcome.COMPLETED, Cause.HISTORY)
+        two = turn(talk, "p2")
+        await clock.advance(8_000)
+        server.begin("p2")
+        server.end()
+        assert await two == COMPLETED
+    assert told == [], "what was buffered at the drop is lost"
+    assert [word for word in server.asked if word.startswith("cancel")] == []
+
+
+@story
+async def test_a_reading_about_a_turn_that_is_over_is_not_heard_by_the_next(clock: VirtualClock, log: Log) -> None:
+    server = Server()
+    server.replies["interrupt"] += ["hangs"]
+    async with Session(server, **log.hooks) as talk:
+        one = turn(talk, "p1")
+        await clock.settle()
+        stopping = asyncio.create_task(talk.stop())
+        server.replies["read"] += [3.0]
+        await clock.advance(10_000)
+        await stopping
+        assert (await one).cause is Cause.STOP
+        two = turn(talk, "p2")
+        await clock.advance(4_000)
+        assert "cancel p2" not in server.asked
+        server.begin("p2")
+        server.end()
+        assert await two == COMPLETED
+
+
+@story
+async def test_the_history_is_read_before_the_next_event_is_handled(clock: VirtualClock, log: Log) -> None:
+    server, told = Server(), list[object]()
+    async with Session(server, tell=told.append, **log.hooks) as talk:
+        one = turn(talk, "p1")
+        await clock.settle()
+        server.active, server.past["p1"] = True, Past.UNDER_WAY
+        server.drop()
+        await clock.settle()
+        server.end()
+        server.publish(What.STARTED)
+        assert await one == TurnEnd(Outcome.COMPLETED, Cause.HISTORY)
+        await clock.settle()
+        assert told == [HoldWake()], "the start after the end is another execution's"
+
+
+@story
+async def test_a_history_that_cannot_be_read_makes_the_stream_dead_too(clock: VirtualClock, log: Log) -> None:
+    server = Server()
+    async with Session(server, **log.hooks) as talk:
+        one = turn(talk, "p1")
+        await clock.settle()
+        server.replies["read"] += [OSError("500")] * 5
+        server.drop()
+        assert await one == TurnEnd(Outcome.FAILED, Cause.STREAM)
+
+
+@story
+async def test_another_run_that_is_alive_does_not_keep_a_prompt_in_doubt(clock: VirtualClock, log: Log) -> None:
+    server = Server()
+    server.replies["prompt"] += [UNCLEAR]
+    async with Session(server, **log.hooks) as talk:
+        assert (await turn(talk, "p1")).outcome is Outcome.FAILED
+        server.begin("report")
+        await clock.settle()
+        two = turn(talk, "p2")
+        await clock.settle()
+        assert server.asked[-2:] == ["cancel p1", "prompt p2"]
+        server.publish(What.DELIVERED, "p2")
+        server.end()
+        assert await two == COMPLETED
 
 
 # ── callers, closing ──

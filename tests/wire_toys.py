@@ -13,7 +13,10 @@ from turnproof.shell.session_transport import PromptRejected, Snapshot, WireEven
 
 
 class Server:
-    """The server and the wire to it. Every request is noted; ``replies`` of an operation are used up one by one, then all is well."""
+    """The server and the wire to it. Every request is noted; ``replies`` of an operation are used up one by one, then all is well.
+
+    A reply is what is answered, an exception, ``"hangs"``, or seconds by which the answer is late: what was read is old by then.
+    """
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -63,8 +66,9 @@ class Server:
 
     async def read(self, item: str) -> Snapshot:
         self.asked.append(f"read {item}".strip())
+        snapshot = Snapshot(self.active, self.past.get(item, Past.ABSENT), self.process)
         await self._reply("read")
-        return Snapshot(self.active, self.past.get(item, Past.ABSENT), self.process)
+        return snapshot
 
     async def prompt(self, prompt: str, content: Any) -> None:
         self.asked.append(f"prompt {content}")
@@ -81,6 +85,8 @@ class Server:
     async def _reply(self, operation: str, usual: object = None) -> object:
         await asyncio.sleep(0)
         reply = self.replies[operation].popleft() if self.replies[operation] else usual
+        if isinstance(reply, float):
+            await asyncio.sleep(reply)
         if reply == "hangs":
             await asyncio.Event().wait()
         if isinstance(reply, Exception):

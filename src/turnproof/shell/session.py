@@ -114,7 +114,7 @@ class Session:
         self._starting = asyncio.get_running_loop().create_future()
         started = self._tasks.own(self._begin(prompt), f"start of {prompt}")
         await asyncio.shield(started)
-        return await asyncio.shield(ending)
+        return await ending
 
     async def continue_turn(self) -> TurnEnd:
         """Begin the continuation that was offered for the oldest wake; wait for its end.
@@ -125,9 +125,10 @@ class Session:
             raise SessionBusy(f"session {self.key!r}: a turn is installed, or a start is under way")
         if not self._stream.up.is_set():
             raise StreamDown(f"session {self.key!r}: the stream is down")
-        ending = self._continuation = asyncio.get_running_loop().create_future()
+        ending: Ending = asyncio.get_running_loop().create_future()
+        self._continuation = ending
         self._session.post(words.ContinuationStarted())
-        return await asyncio.shield(ending)
+        return await ending
 
     async def stop(self) -> None:
         """Stop the turn that is installed, and wait until its interrupt is accepted, its turn is over, or 10 s have passed.
