@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from registry_toys import Log, story
+from shell_toys import leftovers
 from wire_toys import REFUSED, UNCLEAR, Server
 
 from turnproof.machines.session_stream import What
@@ -224,6 +225,7 @@ async def test_a_stop_without_a_reply_ends_its_turn_and_the_late_end_ends_no_oth
         await clock.settle()
         cancelled.cancel()
         await stopping
+        assert server.asked.count("interrupt") == 1, "the second Stop joins the first"
         assert (await one, clock.now_ms) == (TurnEnd(Outcome.INTERRUPTED, Cause.STOP), 10_000)
         server.active = False
         server.past["p1"] = Past.INTERRUPTED
@@ -251,7 +253,9 @@ async def test_a_stop_is_over_with_its_turn_and_ends_no_other(clock: VirtualCloc
         server.end()
         assert (await one).outcome is Outcome.INTERRUPTED
         await stopping
+        await clock.settle()
         assert clock.now_ms == 3_000
+        assert [task for task in leftovers() if "interrupt" in task.get_name()] == []
         two = turn(talk, "p2")
         await clock.settle()
         server.begin("p2")
