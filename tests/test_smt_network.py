@@ -218,7 +218,8 @@ def test_no_candidate_contradicts_an_explored_state_and_each_excludes_the_one_it
     chance = np.random.default_rng(7)
     features = [Feature("value", (f"v{n}",), tuple((f"v{n} = {c}", f"v{n}:{c}") for c in range(3))) for n in range(6)]
     table = np.unique(chance.integers(0, 3, (40, 6)), axis=0)
-    oracle, made = Bits(features, table), 0
+    states = pieces.having(features, {f"v{n}": table[:, n] for n in range(6)})
+    oracle, made = Bits(features, [[int.from_bytes(b, "little") for b in classes] for classes in states]), 0
     for _ in range(40):
         state = {f"v{n}": int(v) for n, v in enumerate(chance.integers(0, 3, 6))}
         for candidate in oracle.candidates(state, ["v0", "v1", "v2"]):

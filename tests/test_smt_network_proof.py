@@ -9,7 +9,6 @@ from typing import Any
 
 import attrs
 import msgspec
-import numpy as np
 import pytest
 from network_terms import ANSWERED, ASK, DEFECTS, formulas
 from systems import CALL, CALL_SPEC, AskRequested, Caller, caller
@@ -106,7 +105,6 @@ def test_a_broken_property_has_no_proof_and_the_others_keep_theirs() -> None:
 def test_a_property_that_is_not_inductive_is_no_failure_but_named(monkeypatch: pytest.MonkeyPatch) -> None:
     # Without candidates nothing can rule out a state that nobody reaches.
     monkeypatch.setattr("turnproof.checkers.smt_network.pieces.features", lambda network: ())
-    monkeypatch.setattr("turnproof.checkers.smt_network.pieces.answers", lambda made, columns: np.zeros((1, 0), np.int8))
     spec = attrs.evolve(peterson.SPEC, variants=(), properties=(*peterson.SPEC.properties, TURN))
     verdicts = by_check(check(spec))
     assert bad(verdicts) == {}

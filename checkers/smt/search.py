@@ -76,7 +76,7 @@ class Search:
     def __init__(self, task: Mapping[str, Any]) -> None:
         self.table = task["table"]
         self.seed, self.query_ms = int(task["seed"]), int(task["query_ms"])
-        self.oracle: Oracle = unpack(task["mined"])
+        self.oracle = self.read_oracle(task["mined"])
         self.context = Context()
         self.symbols = {name: self.context.symbol(name, sort) for name, sort in task["sorts"].items()}
         self.read: dict[tuple[str, str], Expr] = {}
@@ -93,6 +93,10 @@ class Search:
         self.by_name = {row.name: row for row in self.rows}
         for piece in task["statements"]:
             self.state(piece["name"], piece["origin"], tuple(piece["reads"]), piece["smt"])
+
+    def read_oracle(self, mined: Mapping[str, Any]) -> Oracle:
+        """What the explored states say."""
+        return unpack(mined)
 
     # ── reading the pieces ──
 

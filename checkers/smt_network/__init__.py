@@ -42,7 +42,7 @@ def check(
     """
     from turnproof.checkers.smt_network import engine
 
-    return engine.check(spec, certificate=certificate, progress=progress, seconds=engine.SECONDS if seconds is None else seconds)
+    return engine.check(spec, certificate=certificate, progress=progress, seconds=seconds)
 
 
 __all__ = ["check"]

@@ -36,8 +36,8 @@ from turnproof.checkers.verdict import Verdict
 from turnproof.specs.language import Step
 from turnproof.specs.system import SystemSpec
 
-SECONDS = 60.0
-"""Hard limit for the search for an invariant."""
+SECONDS, ASKED_SECONDS = 60.0, 900.0
+"""Hard limits for the search for an invariant: of a system that every verification proves, and of one that somebody asks for."""
 STATES = 400_000
 """States explored for candidates and for the comparison; a system that has more is compared on these."""
 STEPS = 200_000
@@ -78,7 +78,7 @@ def check(
     *,
     certificate: Path | None = None,
     progress: Progress | None = None,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     seed: int = SEED,
     steps: int = STEPS,
     network: Network | None = None,
@@ -117,7 +117,8 @@ def check(
     )
     with tempfile.TemporaryDirectory(prefix="turnproof-") as folder:
         path = certificate or Path(folder) / f"{spec.system.name}.certificate.json"
-        return report.verdicts(_prove(proof, terms, path, say, seconds, seed))
+        patience = seconds or (SECONDS if spec.proved else ASKED_SECONDS)
+        return report.verdicts(_prove(proof, terms, path, say, patience, seed))
 
 
 def _prove(proof: Proof, network: Network, path: Path, say: Progress, seconds: float, seed: int) -> Proof:
@@ -153,7 +154,6 @@ def _prove(proof: Proof, network: Network, path: Path, say: Progress, seconds: f
 def _task(table: Table, wanted: Sequence[Wanted], network: Network, columns: Mapping[str, Column], seed: int) -> dict[str, object]:
     """What the child that searches needs, as plain data."""
     made = pieces.features(network)
-    rows = pieces.answers(made, columns)
     return {
         "kind": "search network",
         "table": msgspec.to_builtins(table),
@@ -161,8 +161,7 @@ def _task(table: Table, wanted: Sequence[Wanted], network: Network, columns: Map
         "statements": [attrs.asdict(w) for w in wanted],
         "mined": {
             "features": [attrs.asdict(f) for f in made],
-            "shape": list(rows.shape),
-            "table": base64.b64encode(np.ascontiguousarray(rows).tobytes()).decode(),
+            "having": [[base64.b64encode(states).decode() for states in classes] for classes in pieces.having(made, columns)],
         },
         "seed": seed,
         "query_ms": QUERY_MS,

@@ -124,12 +124,13 @@ def features(network: Network) -> tuple[Feature, ...]:
     return tuple(_features(network.variables.places, network.constants))
 
 
-def answers(made: Sequence[Feature], columns: Mapping[str, Column]) -> Column:
-    """(state, question) -> class, each combination once."""
-    table: Column = np.stack([f.answers(columns).astype(np.int8) for f in made], axis=1)
-    found: Column = np.unique(np.ascontiguousarray(table).view(np.dtype((np.void, table.shape[1]))))
-    rows: Column = found.view(np.int8).reshape(-1, table.shape[1])
-    return rows
+def having(made: Sequence[Feature], columns: Mapping[str, Column]) -> list[list[bytes]]:
+    """Question -> class -> the states that give this answer, one bit each, the first state lowest."""
+    found: list[list[bytes]] = []
+    for feature in made:
+        classes = feature.answers(columns)
+        found.append([np.packbits(classes == c, bitorder="little").tobytes() for c in range(len(feature.classes))])
+    return found
 
 
 def _features(places: Sequence[Place], constants: Sequence[str]) -> Iterator[Feature]:

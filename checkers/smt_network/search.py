@@ -10,16 +10,16 @@ As there, what is found here is only a suggestion; the certificate's own queries
 
 from __future__ import annotations
 
+import base64
+import functools
 import itertools
+import operator
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from turnproof.checkers.smt import z3api
-from turnproof.checkers.smt.mine import Candidate, Feature, Oracle, unpack
+from turnproof.checkers.smt.mine import Candidate, Feature, Oracle
 from turnproof.checkers.smt.search import SAY_EVERY, RowTerms, Search
 from turnproof.checkers.smt.z3api import Expr, Solver
 
@@ -32,10 +32,10 @@ FAR = 12
 class Bits(Oracle):
     """:class:`Oracle` over sets of states as integers, one bit a state."""
 
-    def __init__(self, features: Sequence[Feature], table: NDArray[Any]) -> None:
-        super().__init__(features, table)
-        self.all = (1 << len(table)) - 1
-        self.having = [[_bits(table[:, n] == c) for c in range(len(f.classes))] for n, f in enumerate(self.features)]
+    def __init__(self, features: Sequence[Feature], having: Sequence[Sequence[int]]) -> None:
+        self.features, self.having = tuple(features), having
+        self.seen = [frozenset(c for c, states in enumerate(classes) if states) for classes in having]
+        self.all = functools.reduce(operator.or_, (states for classes in having for states in classes), 0)
         self.together: dict[tuple[int, int], list[frozenset[int]]] = {}
 
     def beside(self, given: int, target: int, answer: int) -> frozenset[int]:
@@ -126,10 +126,6 @@ class Bits(Oracle):
         return states
 
 
-def _bits(mask: NDArray[Any]) -> int:
-    return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")
-
-
 class NetworkSearch(Search):
     """A search that asks the obligations of a row together."""
 
@@ -138,8 +134,11 @@ class NetworkSearch(Search):
         self.heard = 0
         super().__init__(task)
         self.solver = Solver(self.context, seed=self.seed, timeout_ms=self.query_ms)
-        known = unpack(task["mined"])
-        self.oracle = Bits(known.features, known.table)
+
+    def read_oracle(self, mined: Mapping[str, Any]) -> Oracle:
+        """What the explored states say."""
+        features = [Feature(f["kind"], tuple(f["slots"]), tuple((w, s) for w, s in f["classes"]), f["low"]) for f in mined["features"]]
+        return Bits(features, [[int.from_bytes(base64.b64decode(text), "little") for text in classes] for classes in mined["having"]])
 
     def term(self, text: str, sort: str = z3api.BOOL) -> Expr:
         """The term of a text. All texts of the task are read at the first call: each call of the parser declares every symbol."""
