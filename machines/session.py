@@ -161,7 +161,7 @@ now = symbol(Session)
 ended, delivered, installing, read = symbol(ExecutionEnded), symbol(ItemDelivered), symbol(InstallRequested), symbol(HistoryRead)
 answered, cancelled, refused = symbol(PromptAnswered), symbol(PromptCancelled), symbol(StartRefused)
 handed, skipped = symbol(PromptHandedOver), symbol(SendSkipped)
-served = named("the turn's item was delivered to the execution that runs", (now.phase == CONTINUATION) | (now.sending == SERVED))
+served = named("the turn is served", (now.phase == CONTINUATION) | (now.sending == SERVED))
 watched = named("its prompt is sent and not delivered",
     (now.phase == USER) & ((now.sending == SENT) | (now.sending == TAKEN) | (now.sending == UNSURE)))  # fmt: skip
 wakes = named("a wake is held", (now.ended > 0) | now.running)
@@ -192,7 +192,7 @@ def leaves(outcome: Outcome, cause: Cause, timer: object) -> tuple[Any, ...]:
 # ── rows: what the stream tells ──
 
 succeeded = named("it counts as completed", (ended.how == End.SUCCEEDED) & not_(now.stopped))
-unserved_stop = named("its Stop ends a run that did not serve it",
+unserved_stop = named("its Stop ended another run",
     (now.phase == USER) & now.stopped & (ended.how == End.INTERRUPTED) & (now.sending != UNSENT))  # fmt: skip
 
 STREAMED: Rows = (

@@ -125,7 +125,6 @@ class World:
         """Every wire of every design; what the machines at hand do not emit is left out."""
         session = self.session
         publish, keep, want = symbol(env.Publish), symbol(stream_words.Buffer), symbol(req.WantTurn)
-        asked, told, answer = symbol(req.AskServer), symbol(env.InterruptReply), symbol(req.TellAnswer)
         cancelled, unwanted, reread = symbol(env.ItemCancelled), symbol(words.CancelPrompt), symbol(stream_words.AskHistory)
         history, report = symbol(env.HistoryAnswer), symbol(words.ReportTurn)
         yield Wire(server, publish, stream, stream_words.Published(publish.what, publish.execution, publish.item))
@@ -163,16 +162,7 @@ class World:
             yield Wire(session, report, request, req.TurnIsOver(), where=report.prompt == prompt)
             yield Wire(request, req.Admit, server, env.Admitted(prompt))
             yield Wire(request, reply, session, words.PromptAnswered(prompt, reply.answer))
-        for stop, interrupt in ((stop_1, interrupt_1), (stop_2, interrupt_2))[: self.stops]:
-            for stops in (words.StopSent, words.StopWithdrawn, words.StopFutile, words.RunMarked, words.EndRequested):
-                yield Wire(stop, stops, session)
-            yield Wire(stop, stop_words.DropReply, interrupt, req.ReplyUnwanted())
-            yield Wire(stop, stop_words.SendInterrupt, interrupt, req.InterruptSent())
-            yield Wire(interrupt, answer, stop, stop_words.InterruptAnswered(answer.interrupted))
-            yield Wire(interrupt, req.TellFailure, stop, stop_words.InterruptFailed())
-        for interrupt in self.interrupts:
-            yield Wire(interrupt, asked, server, env.Interrupted(asked.early))
-            yield Wire(server, told, interrupt, req.ServerReplied(told.accepted))
+        yield from self._stop_wires()
         for part in (start, *self.stopping):
             yield Wire(session, words.ReportTurn, part, stop_words.TurnOver())
         yield Wire(session, words.HoldWake, service, req.Offered())
@@ -183,6 +173,20 @@ class World:
         yield Wire(service, req.StartContinuation, session, words.ContinuationStarted())
         yield Wire(session, words.RejectPermission, server, env.PermissionRejected())
         yield Wire(session, unwanted, server, env.CancelAsked(unwanted.prompt))
+
+    def _stop_wires(self) -> Iterator[Wire]:
+        """Of the Stops, and of every interrupt."""
+        session, asked, told, answer = self.session, symbol(req.AskServer), symbol(env.InterruptReply), symbol(req.TellAnswer)
+        for stop, interrupt in ((stop_1, interrupt_1), (stop_2, interrupt_2))[: self.stops]:
+            for stops in (words.StopSent, words.StopWithdrawn, words.StopFutile, words.RunMarked, words.EndRequested):
+                yield Wire(stop, stops, session)
+            yield Wire(stop, stop_words.DropReply, interrupt, req.ReplyUnwanted())
+            yield Wire(stop, stop_words.SendInterrupt, interrupt, req.InterruptSent())
+            yield Wire(interrupt, answer, stop, stop_words.InterruptAnswered(answer.interrupted))
+            yield Wire(interrupt, req.TellFailure, stop, stop_words.InterruptFailed())
+        for interrupt in self.interrupts:
+            yield Wire(interrupt, asked, server, env.Interrupted(asked.early))
+            yield Wire(server, told, interrupt, req.ServerReplied(told.accepted))
 
     def copies(self) -> Iterator[Copy]:
         """What the monitor sees."""

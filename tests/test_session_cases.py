@@ -1,25 +1,23 @@
-"""Public reports about sessions of coding agents, played on the target: each ends as its report asks.
+"""Public reports about sessions, played on the target: each ends as its report asks, or lies outside of it, and why.
 
-The cases (``data/cases-given.jsonl``) are reconstructions of public reports. Many come from systems with a busy and an idle status a
-turn; ``busy`` is read as a start that serves the turn's prompt, ``idle`` as its end. The orchestrator runs one turn at a time: a turn
-that is asked for while another is being stopped waits until that one is over.
+The cases (``data/cases-given.jsonl``) are reconstructions of public reports in the words of its column ``events``; many come from systems
+with a busy/idle status, whose ``busy`` and ``idle`` are a start and an end here. The first turn is prompt a, the second prompt b.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from session_script import Adapter
+import pytest
+from session_script import TARGET, Script, outcomes
 
-from turnproof.machines.session_start import StartPhase
-from turnproof.machines.session_stop import InterruptAnswered, StopPhase
-from turnproof.machines.session_stream import Dropped, Subscribed, What
-from turnproof.machines.session_words import Answer, HistoryRead, Past, Turn
-from turnproof.specs.session_target import TARGET
+from turnproof.machines.session_start import Prepared, StartPhase, TurnWanted
+from turnproof.machines.session_stream import Arrived, AttemptsSpent, StreamPhase, What
+from turnproof.machines.session_words import Turn
+from turnproof.specs.session_requests import How, PromptTaken, ReplyHandled
 
 CASES: Mapping[str, Mapping[str, Any]] = {
     case["id"]: case
@@ -28,244 +26,238 @@ CASES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class Script(Adapter):
-    """Plays the words of the case files."""
-
-    def __init__(self) -> None:
-        super().__init__(TARGET)
-        self.served: set[str] = set()
-        self.words: Mapping[str, Callable[[str], object]] = {
-            "start_turn": self.start_turn,
-            "prompt_ok": lambda turn: self.answer(turn, Answer.OK),
-            "prompt_lost": lambda turn: self.answer(turn, Answer.UNCLEAR),
-            "busy": self.busy,
-            "idle": self.idle,
-            "started": lambda _: self.started(*self.waiting()),
-            "succeeded": lambda _: self.idle(self.last()),
-            "failed": self.fail,
-            "stop": lambda _: self.stop(),
-            "stop_ok": lambda _: self.send("stop", InterruptAnswered(True)),
-            "stop_hang": lambda _: None,
-            "cleanup": lambda _: self.ended("interrupted"),
-            "advance": lambda ms: self.advance(int(ms)),
-            "silence": lambda ms: self.advance(int(ms)),
-            "drop": lambda _: self.drop(),
-            "reconnect": lambda _: None,
-            "eof": lambda _: self.die(),
-            "exit": lambda _: self.die(),
-            "turn_started": lambda turn: self.started(turn),
-            "text": lambda _: None,
-            "replay": lambda _: None,
-            "child_start": lambda _: None,
-            "child_end": lambda _: None,
-            "report": lambda child: self.started(child),
-            "item_done": lambda child: self.started(child),
-            "offer": lambda _: None,
-        }
-
-    def play(self, events: list[str]) -> None:
-        """Every event, in its order."""
-        for event in events:
-            found = re.fullmatch(r"(\w+)(?:\((.*)\))?", event)
-            assert found is not None, event
-            name, argument = found.groups()
-            self.words[name](argument or "")
-
-    def waiting(self) -> tuple[str, ...]:
-        """The prompt that is sent and not delivered yet; a prompt in doubt if no turn is installed."""
-        return (self.session.item if self.session.phase is Turn.USER else self.session.doubt,)
-
-    def last(self) -> str:
-        """The turn installed."""
-        return str(self.session.item)
-
-    def start_turn(self, turn: str) -> None:
-        """A turn that is being stopped is over first: by its end if its interrupt was answered, else after the wait for the answer."""
-        if self.session.phase is not Turn.NONE:
-            if self.states["stop"].phase is StopPhase.WAITING:
-                self.advance(10_000)
-            else:
-                self.ended("interrupted")
-        assert self.session.phase is Turn.NONE
-        self.start(turn, doubt=bool(self.session.doubt or self.session.more))
-
-    def serve(self, turn: str) -> None:
-        """What precedes the end of a turn on the wire."""
-        if turn not in self.served:
-            self.busy(turn)
-
-    def busy(self, turn: str) -> None:
-        self.served.add(turn)
-        self.started(turn)
-
-    def fail(self, turn: str) -> None:
-        self.serve(turn)
-        self.ended("failed")
-
-    def idle(self, turn: str) -> None:
-        if self.session.phase is Turn.USER and self.session.item == turn:
-            self.serve(turn)
-        self.ended("interrupted" if self.session.stopped else "succeeded")
-
-
-def played(name: str, *, until: int | None = None) -> Script:
-    """The case, up to but without the event of that number."""
-    script = Script()
-    script.play(CASES[name]["events"][:until])
+def running() -> Script:
+    """A first turn whose run has started."""
+    script = Script(TARGET)
+    script.prompts("a")
+    script.started()
     return script
 
 
-def test_a_late_end_of_a_stopped_run_leaves_the_next_turn_alone() -> None:
-    script = played("OS-01")
-    assert script.outcomes == ["interrupted"]
-    assert (script.session.phase, script.session.item) == (Turn.USER, "T2")
+def second(script: Script) -> None:
+    """A second turn, its question answered if it asks, and its prompt taken."""
+    script.turn()
+    if script.asks:
+        script.answered()
+    script.installed()
+    script.sent()
+    script.taken("b")
 
 
-def test_a_question_that_fails_keeps_no_turn_from_its_end() -> None:
-    script = played("OS-03", until=-1)
-    assert script.outcomes == ["interrupted", "completed"]
-
-
-def test_an_empty_status_does_not_end_a_turn_that_is_going_to_run() -> None:
-    script = played("OS-05", until=4)
-    script.read(active=False, past=Past.ABSENT)
-    script.busy("T1")
-    assert script.outcomes == []
-    assert script.session.phase is Turn.USER
+def late_idle_of_a_stopped_run() -> None:
+    """OS-01: the run is stopped and ends late, after the second turn began; the second turn keeps running."""
+    script = running()
+    script.stop()
+    script.advance(11_000)
+    script.interrupt(How.UNHEARD)
+    script.ended(handled=False)
+    second(script)
+    script.handled()
+    assert script.terminals == outcomes("interrupted")
+    assert script.part("session").phase is Turn.USER
+    script.started()
     script.ended()
-    assert script.outcomes == ["completed"]
+    assert script.terminals == outcomes("interrupted", "completed")
 
 
-def test_a_second_busy_period_ends_too() -> None:
-    script = played("OS-07")
-    script.proceed()
-    assert script.outcomes == ["completed", "completed"]
-    assert script.session.phase is Turn.NONE
-    assert not script.session.running
-
-
-def test_a_stop_without_an_answer_ends_its_turn_in_ten_seconds() -> None:
-    script = played("OS-09", until=-1)
-    script.advance(9_999)
-    assert script.outcomes == []
-    script.advance(1)
-    assert script.outcomes == ["interrupted"]
-
-
-def test_the_end_of_the_stream_fails_the_turn_and_refuses_the_next() -> None:
-    script = played("OS-11")
-    assert script.outcomes == ["failed"]
-    assert script.session.phase is Turn.NONE
-    assert script.states["start"].phase is StartPhase.IDLE
-    assert "prompt T2" not in script.requests
-
-
-def test_nothing_opens_a_turn_once_the_session_is_gone() -> None:
-    script = played("OS-13")
-    assert script.outcomes == ["failed"]
-    assert script.session.phase is Turn.NONE
-    assert (script.offers, script.session.running) == (0, False)
-
-
-def test_what_ends_in_the_background_asks_for_one_continuation() -> None:
-    """The row of the command in the conversation is the tool's, not the session's."""
-    script = played("OS-15")
-    assert script.outcomes == ["completed"]
-    assert script.offers == 1
-
-
-def test_the_cleanup_of_a_turn_does_not_end_the_watch_over_the_next() -> None:
-    script = played("OS-17")
-    assert script.session.item == "T2"
-    asked = script.requests.count("history")
-    script.advance(10_000)
-    assert script.requests.count("history") == asked + 1
-
-
-def test_a_history_without_the_prompt_is_read_again() -> None:
-    script = played("OS-19", until=4)
-    script.read(active=True, past=Past.ABSENT)
-    script.ended()
-    assert script.outcomes == [], "an end that served nothing known of this turn"
-    script.advance(10_000)
-    assert script.requests[-1] == "history"
-    script.send("session", HistoryRead(False, Past.SUCCEEDED))
-    assert script.outcomes == ["completed"]
-
-
-def test_a_cancel_with_events_held_back_leaves_the_next_turn_alone() -> None:
-    script = played("OS-21")
-    assert script.outcomes == ["interrupted"]
-    assert (script.session.phase, script.session.item) == (Turn.USER, "T2")
-
-
-def test_a_doubled_end_is_nobodys() -> None:
-    script = Script()
-    script.play(["start_turn(T1)", "busy(T1)", "idle(T1)", "start_turn(T2)", "idle(T1)"])
-    assert script.outcomes == ["completed"]
-    script.play(["busy(T2)"])
-    assert (script.session.phase, script.session.item) == (Turn.USER, "T2")
-    assert CASES["OS-23"]["events"][2] == "status(idle)", "the report's first idle is a status; here it is the end itself"
-
-
-def test_an_end_lost_in_a_drop_is_found_in_the_history() -> None:
-    script = Script()
-    script.play(CASES["OS-25"]["events"][:2])
-    script.send("stream", Dropped())
-    script.play(["idle(T1)"])
-    assert script.outcomes == []
-    script.send("stream", Subscribed())
-    script.read(active=False, past=Past.SUCCEEDED)
-    script.play(["start_turn(T2)"])
-    assert script.outcomes == ["completed"]
-    assert script.requests[-1] == "prompt T2"
-
-
-def test_a_slow_answer_does_not_overrule_what_is_newer() -> None:
-    """What is published after the subscription is handled after the answer, so that the newer always comes last."""
-    script = Script()
+def empty_status_after_a_reconnect() -> None:
+    """OS-05: the reconnect finds nothing active although the prompt is on its way; the turn goes on and runs."""
+    script = Script(TARGET)
+    script.turn()
+    script.installed()
+    script.sent()
     script.drop()
-    script.publish(What.STARTED)
-    assert not script.session.running
-    script.read(active=False)
-    assert script.session.running
+    script.reconnect()
+    assert script.terminals == []
+    script.taken("a")
+    script.started()
+    assert script.part("session").phase is Turn.USER
+    script.ended()
+    assert script.terminals == outcomes("completed")
 
 
-def test_every_end_of_a_child_is_reported() -> None:
-    script = Script()
-    script.play([*CASES["OS-29"]["events"][:3], "idle(c1)", "report(c1)"])
-    assert script.offers == 2
+def second_idle_after_a_report() -> None:
+    """OS-07: the run of a report follows the turn's own; after its end nothing is active."""
+    script = running()
+    script.ended()
+    script.report()
+    script.started()
+    script.continues()
+    script.ended()
+    assert script.terminals == outcomes("completed", "completed")
+    assert script.part("session").phase is Turn.NONE
 
 
-def test_a_doubled_end_of_a_child_is_no_second_report() -> None:
-    """A report is an item of the inbox: what rings twice is delivered once, and the adapter sees one start."""
-    script = Script()
-    script.play(["report(A)", "offer", "idle(A)", "report(B)", "child_end(A)"])
-    assert script.offers == 2
+def abort_without_an_answer() -> None:
+    """OS-09: a Stop that hangs ends the turn on our side within 10 s."""
+    script = running()
+    script.stop()
+    script.advance(60_000)
+    assert script.terminals == outcomes("interrupted")
+    assert script.part("session").phase is Turn.NONE
+    assert script.now_ms <= 60_000
 
 
-def test_a_prompt_sent_again_keeps_its_id() -> None:
-    script = played("OS-33")
-    assert [r for r in script.requests if r.startswith("prompt")] == ["prompt T1", "prompt T1"]
-    assert "active" in script.requests, "the second is not sent unchecked"
-    assert script.outcomes == ["failed", "completed"]
+def stream_gone_for_good() -> None:
+    """OS-11: the stream ends and cannot be had again: the turn fails, and no start installs a turn any more."""
+    script = running()
+    script.drop()
+    script._send("stream", AttemptsSpent())
+    assert script.terminals == outcomes("failed")
+    assert script.part("stream").phase is StreamPhase.DEAD
+    script._send("start", TurnWanted("b", False))
+    script._send("start", Prepared(False))
+    assert script.part("start").phase is StartPhase.IDLE
+    assert script.terminals == outcomes("failed")
 
 
-def test_a_stop_without_a_turn_does_not_recolour_the_next_ones_failure() -> None:
-    script = Script()
-    script.play(["start_turn(T1)", "busy(T1)", *CASES["OS-35"]["events"][1:]])
-    assert script.outcomes == ["completed", "failed"]
+def background_end_after_its_turn() -> None:
+    """OS-15: what ends after its turn asks for one continuation."""
+    script = running()
+    script.ended()
+    script.report()
+    script.started()
+    assert script.part("service").offers == 1
+    script.continues()
+    script.ended()
+    assert script.part("service").offers == 0
+    assert script.terminals == outcomes("completed", "completed")
 
 
-def test_a_turn_ends_by_its_event_without_the_reply() -> None:
-    script = played("OS-37")
-    assert script.outcomes == ["completed"]
-    assert "prompt T1" in script.requests
+def busy_without_the_prompt() -> None:
+    """OS-19: a reconnect finds the session busy and the prompt not in its history; it is looked for again, and the turn ends."""
+    script = Script(TARGET)
+    script.report()
+    script.started()
+    script.turn()
+    script.installed()
+    script.sent()
+    script._send("request_a", PromptTaken(False))
+    script.drop()
+    script.reconnect()
+    script._send("request_a", ReplyHandled())
+    assert script.part("session").phase is Turn.USER
+    script.ended()
+    script.started(handled=False)
+    script.drop()
+    script.ended()
+    script.reconnect()
+    assert script.terminals == outcomes("completed")
 
 
-def test_every_case_is_played() -> None:
-    text = Path(__file__).read_text(encoding="utf-8")
-    body = {name for name in CASES if name in text}
-    played_by_name = {"OS-27": "test_a_slow_answer", "OS-31": "test_a_doubled_end_of_a_child"}
-    assert body | set(played_by_name) == set(CASES)
-    assert all(any(name.startswith(test) for name in globals()) for test in played_by_name.values())
+def cancel_and_the_next_turn() -> None:
+    """OS-21: a cancelled run's end comes in its order; the next turn is unaffected."""
+    script = running()
+    script.stop()
+    script.interrupt()
+    script.ended()
+    assert script.terminals == outcomes("interrupted")
+    second(script)
+    script.started()
+    script.ended()
+    assert script.terminals == outcomes("interrupted", "completed")
+
+
+def duplicate_idle() -> None:
+    """OS-23: an end that comes before the second turn has shown any activity ends nothing."""
+    script = running()
+    script.ended()
+    second(script)
+    script._send("stream", Arrived(What.SUCCEEDED, ""))
+    assert script.terminals == outcomes("completed")
+    script.started()
+    assert script.part("session").phase is Turn.USER
+
+
+def idle_lost_in_a_drop() -> None:
+    """OS-25: the end is lost in a drop; the reconnect reads it, and the second turn is accepted."""
+    script = running()
+    script.drop()
+    script.ended()
+    script.reconnect()
+    assert script.terminals == outcomes("completed")
+    second(script)
+    assert script.part("session").phase is Turn.USER
+
+
+def lost_reply_and_a_late_start() -> None:
+    """OS-33: the reply of a prompt is lost and its run starts: it runs once, and its answer is shown in a continuation."""
+    script = Script(TARGET)
+    script.turn()
+    script.installed()
+    script.sent()
+    script._send("request_a", PromptTaken(True))
+    script.started(handled=False)
+    script._send("request_a", ReplyHandled())
+    script.handled()
+    script.ended()
+    script.continues()
+    assert script.terminals == outcomes("failed", "completed")
+    assert script.prompts_sent == 1
+
+
+def stale_interrupted_flag() -> None:
+    """OS-35: a Stop that comes after the end leaves nothing behind; the next turn's failure is a failure."""
+    script = running()
+    script.ended(handled=False)
+    script.stop()
+    script.handled()
+    second(script)
+    script.started()
+    script.ended(What.FAILED)
+    assert script.terminals[-1:] == outcomes("failed")
+    assert len(script.terminals) == 2
+
+
+def end_without_the_reply() -> None:
+    """OS-37: the reply of the request never comes; the turn ends by its end."""
+    script = Script(TARGET)
+    script.turn()
+    script.installed()
+    script.sent()
+    script._send("request_a", PromptTaken(False))
+    script.started()
+    script.ended()
+    script.advance(60_000)
+    assert script.terminals == outcomes("completed")
+
+
+PLAYED: Mapping[str, Callable[[], None]] = {
+    "OS-01": late_idle_of_a_stopped_run,
+    "OS-05": empty_status_after_a_reconnect,
+    "OS-07": second_idle_after_a_report,
+    "OS-09": abort_without_an_answer,
+    "OS-11": stream_gone_for_good,
+    "OS-15": background_end_after_its_turn,
+    "OS-19": busy_without_the_prompt,
+    "OS-21": cancel_and_the_next_turn,
+    "OS-23": duplicate_idle,
+    "OS-25": idle_lost_in_a_drop,
+    "OS-33": lost_reply_and_a_late_start,
+    "OS-35": stale_interrupted_flag,
+    "OS-37": end_without_the_reply,
+}
+OUTSIDE = {
+    "OS-03": "a status request that fails: the session asks the history again by its timer, and how a request is retried is the shell's",
+    "OS-13": "a process that exits while a turn is being started: the native turn start is another wire",
+    "OS-17": "a watchdog over turns: no machine of the session watches silence, the stream's 45 s are the shell's",
+    "OS-27": "a slow status answer over a newer event: nothing of the stream is handled between the question and its answer",
+    "OS-29": "a child that is resumed and ends again: one report a child is what the model has",
+    "OS-31": "suppression of duplicate child ends: the server queues a report once, by its id",
+}
+"""Cases that the session's machines cannot say, and why."""
+
+
+@pytest.mark.parametrize("case", PLAYED)
+def test_a_reported_case_ends_as_it_should(case: str) -> None:
+    PLAYED[case]()
+
+
+def test_every_case_is_played_or_lies_outside() -> None:
+    assert sorted(CASES) == sorted([*PLAYED, *OUTSIDE])
+
+
+@pytest.mark.parametrize("case", PLAYED)
+def test_a_played_case_names_its_report(case: str) -> None:
+    assert (PLAYED[case].__doc__ or "").startswith(f"{case}: ")
+    assert CASES[case]["report"]
