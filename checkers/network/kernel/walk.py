@@ -136,8 +136,7 @@ def expand_row(
     taken, free = asked[A_TAKEN], asked[A_FREE]
     for q in range(free):
         w[b[B_ASKED_ONCE] + q] = 0
-    cuts, moves, complete = 0, False, True
-    w[QUIET] = 0
+    w[QUIET], cuts, moves, complete = 0, 0, False, True
     count = enabled(a, b, w) if asked[A_QUIET] == ALL else restless(a, b, w, asked[A_QUIET])
     steps = w[QUIET]
     for e in range(count):
