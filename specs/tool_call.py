@@ -121,7 +121,8 @@ PROPERTIES: tuple[Property, ...] = (
          harm="a call that comes twice runs twice"),
     Step("what is released runs, or is asked about once", requirements=("R-LOOP-5", "R-LOOP-29"), holds=
          implies(on(Released) & (now.phase == HELD), ((count(Ask) == 1) == (now.rule == Permission.ASK))
-                 & (emits(Execute) == (now.rule == Permission.ALLOWED)) & (then.rule == Permission.ALLOWED))
+                 & (emits(Execute) == (now.rule == Permission.ALLOWED)) & ((then.phase == RUNNING) == (now.rule == Permission.ALLOWED))
+                 & (then.rule == Permission.ALLOWED))
          & implies(on(Released) & (now.phase != HELD), ignored())),
     Step("a question is asked only of a call that must be", implies(emits(Ask), (then.phase == ASKED) & (count(Ask) == 1)),
          requirements="R-LOOP-29"),
