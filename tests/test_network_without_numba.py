@@ -101,8 +101,11 @@ def found_again() -> bool:
     return bool(sum(made.stats.cache_hits.values()))
 
 
-@pytest.mark.parametrize("kind", ["nbi", "nbc"])
-@pytest.mark.parametrize("broken", [lambda data: data[:50], lambda data: b"", lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]])
+@pytest.mark.parametrize(
+    ("kind", "broken"),
+    [("nbi", lambda data: data[:50]), ("nbc", lambda data: b""), ("nbc", lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])],
+    ids=["an index cut off", "empty code", "a wrong bit"],
+)
 def test_a_broken_file_is_compiled_anew_and_mended(kept: Path, kind: str, broken: Any) -> None:
     assert found_again()
     (path,) = kept.rglob(f"*.{kind}")
