@@ -9,16 +9,17 @@ from turnproof.checkers.jobs import Findings
 from turnproof.checkers.progress import Progress
 from turnproof.checkers.report.locate import project_root
 from turnproof.checkers.report.model import NO_VARIANT, Size
-from turnproof.checkers.verdict import Verdict
+from turnproof.checkers.verdict import Engine, Outcome, Verdict
+from turnproof.machines.kernel import TableError
 from turnproof.specs.system import SystemSpec
 
 if TYPE_CHECKING:
     from turnproof.checkers.engines import Plan
+    from turnproof.checkers.network.explicit import NetworkGraph
 
 
 def explicit(spec: SystemSpec, plan: Plan, progress: Progress) -> Findings:
     """Walk the system once; the golden numbers are compared on the way where they are asked for."""
-    from turnproof.checkers.golden import check_system_golden
     from turnproof.checkers.network import explicit as engine
     from turnproof.checkers.network.coverage import coverage
     from turnproof.checkers.network.walk import INTERRUPT
@@ -31,10 +32,25 @@ def explicit(spec: SystemSpec, plan: Plan, progress: Progress) -> Findings:
     return Findings(
         engine.check(spec, graph, progress=progress),
         Size(walk.states, walk.transitions, walk.depth, representatives=graph.symmetry is not None),
-        also={"golden": check_system_golden(spec, graph, manifest_path())} if golden else {},
+        also={"golden": _compared(spec, graph)} if golden else {},
         coverage=coverage(graph),
         interrupted=walk.why == INTERRUPT,
     )
+
+
+def _compared(spec: SystemSpec, graph: NetworkGraph) -> list[Verdict]:
+    """The golden numbers; a manifest that cannot be read leaves them open, and nothing else."""
+    from turnproof.checkers.golden import CHECK, check_system_golden
+
+    try:
+        return check_system_golden(spec, graph, manifest_path())
+    except TableError as problem:
+        why = " ".join(str(problem).split())
+        return [
+            Verdict(
+                machine=spec.system.name, check=CHECK, engine=Engine.GOLDEN, outcome=Outcome.UNDETERMINED, how="not compared", detail=why
+            )
+        ]
 
 
 def variants(spec: SystemSpec, plan: Plan, progress: Progress) -> list[Verdict]:

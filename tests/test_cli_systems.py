@@ -144,6 +144,16 @@ def test_golden_numbers_of_a_system(calls: Path) -> None:
     assert "states: 54 -> 55" in run("verify", "call", "--engine", "golden").stdout
 
 
+def test_a_manifest_that_cannot_be_read_leaves_the_numbers_open_alone(calls: Path) -> None:
+    (calls / "manifest.toml").write_text("[call\n")
+    result = run("verify", "call", "--engine", "explicit,golden")
+    assert result.exit_code == 3
+    text = " ".join(result.stdout.split())
+    assert "UNDETERMINED the golden numbers are unchanged" in text
+    assert "manifest.toml: not TOML: " in text
+    assert ", 0 violated, 1 undetermined, " in text
+
+
 def _reached() -> list[Sometimes]:
     return [p for p in CALL_SPEC.properties if isinstance(p, Sometimes)]
 
