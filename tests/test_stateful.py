@@ -202,9 +202,11 @@ def test_a_historic_variant_breaks_on_the_real_shell_what_it_breaks_on_paper(var
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(100))
-def test_soak(seed: int) -> None:
-    assert [v.outcome for v in check(REPLY, steps=200_000, seed=seed, actions=400)] == [Outcome.HOLDS, Outcome.HOLDS]
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", specifications())
+def test_soak(name: str, seed: int) -> None:
+    verdicts = check(specifications()[name], steps=200_000, seed=seed, actions=400)
+    assert {v.outcome for v in verdicts} == {Outcome.HOLDS}, [v.detail for v in verdicts]
 
 
 # ── scripts ──
