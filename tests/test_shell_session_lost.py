@@ -100,7 +100,7 @@ async def test_a_prompt_that_is_parked_is_taken_out_of_the_inbox(clock: VirtualC
 
 
 @story
-async def test_a_reading_that_a_reconnect_has_overtaken_is_not_heard(clock: VirtualClock, log: Log) -> None:
+async def test_what_is_buffered_when_the_stream_is_lost_is_lost(clock: VirtualClock, log: Log) -> None:
     server, told = Server(), list[object]()
     async with Session(server, tell=told.append, **log.hooks) as talk:
         one = turn(talk, "p1")
@@ -113,13 +113,24 @@ async def test_a_reading_that_a_reconnect_has_overtaken_is_not_heard(clock: Virt
         assert not one.done(), "events wait while the history is read"
         server.drop()
         assert await one == TurnEnd(Outcome.COMPLETED, Cause.HISTORY)
-        two = turn(talk, "p2")
         await clock.advance(8_000)
-        server.begin("p2")
-        server.end()
-        assert await two == COMPLETED
     assert told == [], "what was buffered at the drop is lost"
-    assert [word for word in server.asked if word.startswith("cancel")] == []
+
+
+@story
+async def test_an_old_reading_of_a_turn_that_is_under_way_does_not_cancel_it(clock: VirtualClock, log: Log) -> None:
+    server = Server()
+    async with Session(server, **log.hooks) as talk:
+        one = turn(talk, "p1")
+        await clock.advance(9_000)
+        server.replies["read"] += [8.0]
+        await clock.advance(2_000)
+        server.begin("p1")
+        server.drop()
+        await clock.advance(8_000)
+        assert [word for word in server.asked if word.startswith("cancel")] == []
+        server.end()
+        assert (await one).outcome is Outcome.COMPLETED
 
 
 @story
