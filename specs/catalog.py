@@ -52,6 +52,7 @@ SYSTEMS: Mapping[str, str] = {
     "agent_turn": "agent_turn",
     "session_system": "session_system",
     "session_permissions": "session_permissions",
+    "session_ends": "session_ends",
 }
 """The same for systems."""
 

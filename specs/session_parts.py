@@ -75,6 +75,8 @@ class Design:
     start: AnyMachine = START
     item: Any = None
     """The item the history is read for; None: the prompt of the user turn installed."""
+    keeps_wakes: bool = False
+    """A held wake is forgotten only when the stream is dead."""
     knows_restarts: bool = True
     """A reconnect tells whether the server is the same process."""
     in_doubt: Any = None
@@ -339,14 +341,17 @@ class World:
         emitted = {p.name: {type(i.effect if isinstance(i, OnlyIf) else i) for row in p.machine.rows for i in row.emit} for p in self.parts}
         known = {p.name: set(p.machine.events) for p in self.parts}
         silent: set[type] = {effect for effect, power in NEEDS.items() if power in self.without}
+        if DEATH in self.without and self.design.keeps_wakes:
+            silent.add(words.DropWakes)
         if self.stops == 0:
             silent.add(words.SendSkipped)
         wires = tuple(w for w in self.wires() if w.effect_class in emitted[w.source.name] - silent
                       and (isinstance(w, Empties) or w.event_class in known[w.target.name]))  # fmt: skip
         events = tuple(self._ordered(e) for e in self.events() if e.switch not in self.without)
         used = {e.switch for e in events}
-        copies = tuple(c for c in self.copies() if c.what_class in emitted[c.of.name] | known[c.of.name])
+        copies = tuple(c for c in self.copies() if c.what_class not in silent and c.what_class in emitted[c.of.name] | known[c.of.name])
         sent = {(w.target.name, w.event_class) for w in wires if isinstance(w, Wire)} | {(e.to.name, e.event_class) for e in events}
+        sent |= {(c.to.name, c.event_class) for c in copies}
         wired = {(w.source.name, w.effect_class) for w in wires}
         return System(
             name=name,
@@ -358,7 +363,7 @@ class World:
             copies=copies,
             absorbed=tuple(Absorbs(p, *lost) for p in self.parts if (lost := self._unheard(p, emitted[p.name], wired))),
             unsent=tuple(
-                Unsent(p, *never, because="no part of this world sends it") for p in self.parts if (never := self._unsent(p, sent))
+                Unsent(p, *never, because="nothing here sends it") for p in (*self.parts, truth) if (never := self._unsent(p, sent))
             ),
             switches=tuple(s for s in (*POWERS, *MORE) if s in used),
         )

@@ -16,6 +16,7 @@ TARGET = Design(
     wakes=(now.ended > 0) | now.running,
     item=now.item,
     in_doubt=now.doubt,
+    keeps_wakes=True,
 )
 BLIND = attrs.evolve(TARGET, knows_restarts=False)
 """The target where a reconnect does not tell whether the server is still the same process."""
@@ -26,3 +27,7 @@ WHOLE = World(TARGET, (ASKS, DEATH))
 """N1 to N13 with two Stops and two drops: two prompts, one child, one unclear prompt, one restart."""
 ASKING = World(TARGET, (N2, N4, N11, N13, STOPS), stops=0, drops=1)
 """An execution asks for a permission, over a drop, and nobody stops anything."""
+ENDING = World(TARGET, (N4, N13, STOPS, ASKS, DEATH), stops=0, drops=1)
+"""For promises about the future, which need the graph with its edges."""
+STOPPED_ENDING = World(TARGET, (N4, N11, N13, ASKS, DEATH), stops=1, drops=1)
+"""The same with a Stop, and without a restart: a few million states."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnproof.checkers.network.explicit import NetworkGraph, check_variants, explore, violation
+from turnproof.checkers.network.explicit import NetworkGraph, check_variants, explore, judge_property, violation
 from turnproof.checkers.network.play import Play
 from turnproof.checkers.network.triggers import show_event
 from turnproof.checkers.verdict import Outcome
@@ -15,7 +15,7 @@ from turnproof.machines.session_start import Prepared, SendDue
 from turnproof.machines.session_stream import MACHINE as STREAM
 from turnproof.machines.session_stream import Arrived, Dropped, Published, SnapshotTaken, Stream, StreamPhase, Subscribed, What
 from turnproof.machines.session_words import Past
-from turnproof.specs import session_history
+from turnproof.specs import session_ends, session_history
 from turnproof.specs import session_properties as p
 from turnproof.specs.language import Sometimes
 from turnproof.specs.session_defects import DEFECTS, Defect, only, question
@@ -26,7 +26,7 @@ from turnproof.specs.session_permissions import SPEC as PERMISSIONS
 from turnproof.specs.session_requests import Prompted, PromptTaken, ReplyHandled
 from turnproof.specs.session_requirements import REQUIREMENTS
 from turnproof.specs.session_system import SPEC
-from turnproof.specs.session_target import BLIND, ONE, TARGET, WHOLE
+from turnproof.specs.session_target import BLIND, ONE, STOPPED_ENDING, TARGET, WHOLE
 from turnproof.specs.system import SystemSpec
 
 BY_NAME = {machine.name: machine for machine in VERSIONS}
@@ -194,6 +194,17 @@ def test_the_worlds_have_the_powers_they_say() -> None:
 
 def test_every_requirement_of_the_system_is_discharged() -> None:
     assert SPEC.undischarged() == PERMISSIONS.undischarged() == ()
+
+
+@pytest.mark.soak
+def test_turns_end_also_where_one_is_stopped() -> None:
+    """The promises of ``session_ends`` in a world with a Stop: some millions of states with their edges."""
+    properties = session_ends.promises(STOPPED_ENDING)
+    spec = SystemSpec(
+        system=STOPPED_ENDING.system("session_stopped_ends"), requirements=REQUIREMENTS, properties=properties, tokens=3, counter=3
+    )
+    graph = explore(spec)
+    assert [(q.name, judge_property(graph, q).outcome) for q in properties] == [(q.name, Outcome.HOLDS) for q in properties]
 
 
 @pytest.mark.soak
