@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 from attrs import evolve, frozen
 
-from turnproof.machines.attempt_terminal import EXTERNAL, FAILED, OK, TIMEOUT_IDLE, TIMEOUTS, During
+from turnproof.machines.attempt_terminal import EXTERNAL, FAILED, OK, TIMEOUT_IDLE, TIMEOUT_RUN_BUDGET, TIMEOUTS, During
 from turnproof.machines.embedded_attempt_words import Stage
 from turnproof.machines.failover import MACHINE, OVER, READY, RUNNING, R, Table, begins, end, now, rows
 from turnproof.machines.failover_words import (
@@ -135,6 +135,9 @@ PROPERTIES: tuple[Property, ...] = (
     refuses(ONE_AT_A_TIME, AttemptBegan, now.phase == RUNNING, requirements="R-ATT-14", harm="two attempts of one turn answer"),
     Step("an attempt runs only when one is due", requirements="R-ATT-14", holds=
          implies(emits(LetRun), (now.phase == READY) & (then.phase == RUNNING))),
+    Step("a run that used up its time is not tried again before the retry limit", requirements="R-ATT-20", holds=
+         implies(reported & not_(now.at_limit) & (end.ending == TIMEOUT_RUN_BUDGET), not_(emits(BeginAttempt))),
+         harm="a turn that had all its time is given it again"),
     Step("what an attempt says after its end decides nothing", requirements="R-ATT-14", holds=
          implies(on(AttemptEnded) & ((now.phase != RUNNING) | (end.attempt != now.attempt)), ignored())),
     LeadsTo(TURN_ENDS, now.phase == RUNNING, now.phase == OVER, requirements="R-ATT-20", fairness=(STARTED, ENDED)),
