@@ -135,8 +135,9 @@ PROPERTIES: tuple[Property, ...] = (
     refuses(ONE_AT_A_TIME, AttemptBegan, now.phase == RUNNING, requirements="R-ATT-14", harm="two attempts of one turn answer"),
     Step("an attempt runs only when one is due", requirements="R-ATT-14", holds=
          implies(emits(LetRun), (now.phase == READY) & (then.phase == RUNNING))),
-    Step("a run that used up its time is not tried again before the retry limit", requirements="R-ATT-20", holds=
-         implies(reported & not_(now.at_limit) & (end.ending == TIMEOUT_RUN_BUDGET), not_(emits(BeginAttempt))),
+    Step("a run that used up its time is not tried again before the retry limit, but for a bad certificate", requirements="R-ATT-20", holds=
+         implies(reported & not_(now.at_limit) & (end.ending == TIMEOUT_RUN_BUDGET) & (now.failure != Failure.TLS_CERTIFICATE),
+                 not_(emits(BeginAttempt))),
          harm="a turn that had all its time is given it again"),
     Step("what an attempt says after its end decides nothing", requirements="R-ATT-14", holds=
          implies(on(AttemptEnded) & ((now.phase != RUNNING) | (end.attempt != now.attempt)), ignored())),
