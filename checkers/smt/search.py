@@ -73,6 +73,8 @@ class RowTerms:
 class Search:
     """One search. ``task`` is what :func:`turnproof.checkers.smt.prove.task` makes."""
 
+    most_mined, most_wrong = MOST_MINED, MOST_WRONG
+
     def __init__(self, task: Mapping[str, Any]) -> None:
         self.table = task["table"]
         self.seed, self.query_ms = int(task["seed"]), int(task["query_ms"])
@@ -231,7 +233,7 @@ class Search:
 
     def rule_out(self, step: Mapping[str, Any], row: RowTerms, after: Expr, todo: deque[tuple[int, str]]) -> bool:
         """Add a conjunct that the state before the step violates; False if there is none."""
-        if len(self.mined) >= MOST_MINED or self.wrong >= MOST_WRONG:
+        if len(self.mined) >= self.most_mined or self.wrong >= self.most_wrong:
             return False
         for candidate in self.oracle.candidates(step["before"], self.lift(step, row, after)):
             known = self.mined.get(candidate.smt)

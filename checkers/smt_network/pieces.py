@@ -34,6 +34,7 @@ def wrongs(network: Network) -> tuple[Wrong, ...]:
 def statements(network: Network, spec: SystemSpec) -> tuple[list[Wanted], list[Unreadable]]:
     """Types, that no step is a fault, properties and lemmas as statements; and the properties that cannot be."""
     made = [_wanted(f"{p.name} keeps to its domain", "type", p.domain) for p in network.variables.places if p.domain is not None]
+    made += [_wanted(name, "type", term) for name, term in _empty_slots(network)]
     for wrong in wrongs(network):
         word = network.context.symbol(wrong_word(wrong), z3api.INT)
         made.append(_wanted(wrong_sentence(wrong), "step", z3api.equal(word, network.context.integer(0))))
@@ -51,6 +52,16 @@ def statements(network: Network, spec: SystemSpec) -> tuple[list[Wanted], list[U
             raise TableError(f"the lemma {name!r} is called like a property or another lemma")
         made.append(_wanted(name, "lemma", network.state_formula(lemma, f"the lemma {name!r}")))
     return made, unreadable
+
+
+def _empty_slots(network: Network) -> Iterator[tuple[str, z3api.Expr]]:
+    """That a slot which holds nothing is all zeros: so it is written, and every other invariant of a channel rests on it."""
+    for slots in network.variables.channels:
+        for number in range(slots.channel.capacity):
+            zeros = [z3api.equal(p.now.expr, network.variables.literal(p, 0)) for p in slots.slot(number)]
+            if zeros:
+                held = z3api.less(network.context.integer(number), slots.length.now.expr)
+                yield f"{slots.channel.name}: slot {number} holds nothing but an event", z3api.disjunction((held, z3api.conjunction(zeros)))
 
 
 def _wanted(name: str, origin: str, term: z3api.Expr) -> Wanted:

@@ -129,6 +129,9 @@ class Bits(Oracle):
 class NetworkSearch(Search):
     """A search that asks the obligations of a row together."""
 
+    # A system has more variables than a machine; its explored part suggests more, and more that is true only there.
+    most_mined, most_wrong = 4_000, 800
+
     def __init__(self, task: Mapping[str, Any]) -> None:
         self.pending: dict[str, dict[int, None]] = {}
         self.heard = 0
