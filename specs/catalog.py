@@ -53,6 +53,7 @@ SYSTEMS: Mapping[str, str] = {
     "session_system": "session_system",
     "session_permissions": "session_permissions",
     "session_ends": "session_ends",
+    "session_times": "session_times",
 }
 """The same for systems."""
 

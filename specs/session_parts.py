@@ -53,12 +53,14 @@ MORE = (STOPS, ASKS, DEATH)
 
 server, service, user = Part("server", env.SERVER), Part("service", req.SERVICE), Part("user", req.USER)
 request_a, request_b = Part("request_a", req.REQUEST), Part("request_b", req.REQUEST)
-interrupt_1, interrupt_2, interrupt_3 = (Part(f"interrupt_{n}", req.INTERRUPT) for n in (1, 2, 3))
-"""The interrupts of the two Stops, and the one of starts that find the session still active."""
+interrupt_1, interrupt_2 = (Part(f"interrupt_{n}", req.INTERRUPT) for n in (1, 2))
+"""The interrupts of the two Stops."""
+late = Part("late", req.LATE_INTERRUPTS)
+"""Interrupts nobody waits for: of a Stop that timed out or whose turn is over, and of a start that found the session still active."""
 stop_1, stop_2 = Part("stop_1", STOP), Part("stop_2", STOP)
 start, stream = Part("start", START), Part("stream", STREAM)
 truth = Part("truth", truth_words.TRUTH)
-REQUESTS, INTERRUPTS = ((A, request_a), (B, request_b)), (interrupt_1, interrupt_2, interrupt_3)
+REQUESTS = ((A, request_a), (B, request_b))
 buffer = Channel("buffer", to=stream, capacity=10, when=stream.now.phase == UP)
 
 
@@ -110,10 +112,10 @@ class World:
         self.session: Part[Any] = Part("session", design.session)
         machines = {"stop_1": design.stop, "stop_2": design.stop, "start": design.start}
         self.stopping: tuple[AnyPart, ...] = (stop_1, stop_2)[:stops]
-        self.interrupts = (*(interrupt_1, interrupt_2)[:stops], interrupt_3)
-        mine = (self.session, start, *self.stopping, stream)
+        self.interrupts = (interrupt_1, interrupt_2)[:stops]
+        mine = (self.session, start, *self.stopping, stream, *self.interrupts, late)
         self.parts: tuple[AnyPart, ...] = tuple(
-            Part(p.name, machines.get(p.name, p.machine)) for p in (*mine, server, user, service, request_a, request_b, *INTERRUPTS)
+            Part(p.name, machines.get(p.name, p.machine)) for p in (*mine, server, user, service, request_a, request_b)
         )
 
     @property
@@ -157,7 +159,7 @@ class World:
         ):
             yield Wire(start, said, session)
         yield Wire(start, words.StartRefused, user, req.PromptBack())
-        yield Wire(start, stop_words.SendInterrupt, interrupt_3, req.InterruptSent())
+        yield Wire(start, stop_words.SendInterrupt, late, req.InterruptSent())
         sent, reply = symbol(start_words.SendPrompt), symbol(req.Reply)
         for prompt, request in REQUESTS:
             yield Wire(start, sent, request, req.PromptSent(), where=sent.prompt == prompt)
@@ -187,8 +189,11 @@ class World:
             yield Wire(interrupt, answer, stop, stop_words.InterruptAnswered(answer.interrupted))
             yield Wire(interrupt, req.TellFailure, stop, stop_words.InterruptFailed())
         for interrupt in self.interrupts:
-            yield Wire(interrupt, asked, server, env.Interrupted(asked.early))
+            yield Wire(interrupt, req.Abandon, late, req.InterruptAbandoned())
             yield Wire(server, told, interrupt, req.ServerReplied(told.accepted))
+        senders: tuple[AnyPart, ...] = (*self.interrupts, late)
+        for sender in senders:
+            yield Wire(sender, asked, server, env.Interrupted(asked.early))
 
     def copies(self) -> Iterator[Copy]:
         """What the monitor sees."""
@@ -280,7 +285,7 @@ class World:
         unclear, idle = Budget("unclear prompts", 1), server.now.phase == ServerPhase.IDLE
         for _, request in REQUESTS:
             phase = request.now.phase
-            flying, late = phase == RequestPhase.FLYING, one_of(phase, RequestPhase.BROKEN_LATE, RequestPhase.LATE)
+            flying, delayed = phase == RequestPhase.FLYING, one_of(phase, RequestPhase.BROKEN_LATE, RequestPhase.LATE)
             for lost, switch, budget in ((False, None, None), (True, N1, unclear)):
                 yield Spontaneous(request, req.PromptTaken(lost), when=flying & idle, switch=switch, budget=budget)
                 if N8 not in self.without:
@@ -288,22 +293,19 @@ class World:
             yield Spontaneous(request, req.PromptNotTaken(), when=flying, switch=N1, budget=unclear)
             yield Spontaneous(request, req.PromptRefused(), when=flying, switch=N1)
             yield Spontaneous(request, req.PromptDelayed(), when=flying, switch=N2, budget=unclear)
-            yield Spontaneous(request, req.PromptTakenLate(), when=late, switch=N2)
+            yield Spontaneous(request, req.PromptTakenLate(), when=delayed, switch=N2)
             replies = one_of(phase, RequestPhase.OK, RequestPhase.REFUSED, RequestPhase.BROKEN, RequestPhase.BROKEN_LATE)
             yield Spontaneous(request, req.ReplyHandled(), when=replies)
-        for interrupt in self.interrupts:
-            waited = {"interrupt_1": stop_1, "interrupt_2": stop_2}.get(interrupt.name)
-            flying = interrupt.now.phase == req.UNDER_WAY
-            waits = flying if waited is None else flying & (waited.now.phase == stop_words.WAITING)
-            if waited is not None:
-                yield Spontaneous(interrupt, req.InterruptProcessed(How.ANSWERED, False), when=waits)
-                yield Spontaneous(interrupt, req.InterruptProcessed(How.ANSWERED, True), when=waits & queued, switch=N13)
-                yield Spontaneous(interrupt, req.InterruptProcessed(How.FAILS, False), when=waits, switch=N4)
-                yield Spontaneous(interrupt, req.InterruptReplyHandled(), when=one_of(interrupt.now.phase, *req.REPLIES))
-            late = flying if waited is None else flying & (waited.now.phase != stop_words.WAITING)
-            yield Spontaneous(interrupt, req.InterruptProcessed(How.UNHEARD, False), when=late)
-            yield Spontaneous(interrupt, req.InterruptProcessed(How.UNHEARD, True), when=late & queued, switch=N13)
-            yield Spontaneous(interrupt, req.InterruptProcessed(How.LOST, False), when=late, switch=N4)
+        for stop, interrupt in zip(self.stopping, self.interrupts, strict=True):
+            waits = (interrupt.now.phase == req.UNDER_WAY) & (stop.now.phase == stop_words.WAITING)
+            yield Spontaneous(interrupt, req.InterruptProcessed(How.ANSWERED, False), when=waits)
+            yield Spontaneous(interrupt, req.InterruptProcessed(How.ANSWERED, True), when=waits & queued, switch=N13)
+            yield Spontaneous(interrupt, req.InterruptProcessed(How.FAILS, False), when=waits, switch=N4)
+            yield Spontaneous(interrupt, req.InterruptReplyHandled(), when=one_of(interrupt.now.phase, *req.REPLIES))
+        flying = late.now.flying > 0
+        yield Spontaneous(late, req.InterruptProcessed(How.UNHEARD, False), when=flying)
+        yield Spontaneous(late, req.InterruptProcessed(How.UNHEARD, True), when=flying & queued, switch=N13)
+        yield Spontaneous(late, req.InterruptProcessed(How.LOST, False), when=flying, switch=N4)
 
     # ── order: what happens before anything else, without N3, N5, N9 or N10 ──
 
@@ -325,7 +327,7 @@ class World:
     def quiet(self) -> Any:
         """Everything enabled is done, but for what the user and the child may begin, and a prompt that may never be admitted."""
         requests = [one_of(r.now.phase, RequestPhase.UNSENT, RequestPhase.LATE, RequestPhase.DONE) for _, r in REQUESTS]
-        interrupts = [one_of(i.now.phase, req.NOT_SENT, req.HANDLED) for i in self.interrupts]
+        interrupts = [one_of(i.now.phase, req.NOT_SENT, req.HANDLED) for i in self.interrupts] + [late.now.flying == 0]
         stops = [s.now.phase != stop_words.WAITING for s in self.stopping]
         calm = (server.now.phase == ServerPhase.IDLE) & (pending("buffer") == 0) & one_of(stream.now.phase, UP, DEAD)
         timers = [not_(self.session.running(rule.timer)) for rule in self.session.machine.timers]

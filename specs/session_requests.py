@@ -138,8 +138,6 @@ class InterruptPhase(Enum):
     FLYING = "flying"
     PROCESSING = "processing"
     """For the length of one step: the server handles it."""
-    HANGING = "hanging"
-    """As processing, but nobody waits for the reply."""
     SAID_YES = "said yes"
     """Its reply is on its way."""
     SAID_NO = "said no"
@@ -152,14 +150,14 @@ class How(Enum):
 
     ANSWERED = "answered"
     UNHEARD = "unheard"
-    """The server processes it, and nobody waits for a reply."""
+    """The server processes it, and nobody waits for the reply."""
     LOST = "lost"
     """The server does nothing, and no reply ever comes."""
     FAILS = "fails"
     """The server does nothing, and an error comes."""
 
 
-NOT_SENT, UNDER_WAY, PROCESSING, HANGING, SAID_YES, SAID_NO, SAID_ERROR, HANDLED = InterruptPhase
+NOT_SENT, UNDER_WAY, PROCESSING, SAID_YES, SAID_NO, SAID_ERROR, HANDLED = InterruptPhase
 REPLIES = (SAID_YES, SAID_NO, SAID_ERROR)
 
 
@@ -219,32 +217,74 @@ class TellFailure:
     """The adapter is told that the request failed."""
 
 
+@frozen
+class Abandon:
+    """It is still under way, and nobody waits for it."""
+
+
 interrupt, processed, replied = symbol(Interrupt), symbol(InterruptProcessed), symbol(ServerReplied)
 INTERRUPT: Machine[Interrupt, Any, Any] = Machine(
     name="interrupt_request",
     initial=Interrupt(),
     now=interrupt,
     events=(InterruptSent, InterruptProcessed, ServerReplied, InterruptReplyHandled, ReplyUnwanted),
-    effects=(AskServer, TellAnswer, TellFailure),
+    effects=(AskServer, TellAnswer, TellFailure, Abandon),
     rows=(
-        Row(InterruptSent, at=(NOT_SENT, HANDLED), to=UNDER_WAY),
-        Row(InterruptSent, ignore="one is under way already"),
+        Row(InterruptSent, at=NOT_SENT, to=UNDER_WAY),
+        Row(InterruptSent, refuse="a Stop sends one interrupt"),
         Row(processed, at=UNDER_WAY, when=processed.how == How.ANSWERED, to=PROCESSING, emit=(AskServer(processed.early),)),
-        Row(processed, at=UNDER_WAY, when=processed.how == How.UNHEARD, to=HANGING, emit=(AskServer(processed.early),)),
         Row(processed, at=UNDER_WAY, when=processed.how == How.FAILS, to=SAID_ERROR),
-        Row(InterruptProcessed, at=UNDER_WAY, to=HANDLED),
-        Row(InterruptProcessed, ignore="none is under way"),
+        Row(InterruptProcessed, ignore="none is under way for which somebody waits"),
         Row(replied, at=PROCESSING, data=evolve(interrupt, phase=choose(replied.accepted, SAID_YES, SAID_NO))),
-        Row(ServerReplied, at=HANGING, to=HANDLED),
         Row(ServerReplied, ignore="it is the reply to another interrupt"),
         Row(InterruptReplyHandled, at=SAID_YES, to=HANDLED, emit=(TellAnswer(True),)),
         Row(InterruptReplyHandled, at=SAID_NO, to=HANDLED, emit=(TellAnswer(False),)),
         Row(InterruptReplyHandled, at=SAID_ERROR, to=HANDLED, emit=(TellFailure(),)),
         Row(InterruptReplyHandled, ignore="no reply is on its way"),
         Row(ReplyUnwanted, at=REPLIES, to=HANDLED),
+        Row(ReplyUnwanted, at=UNDER_WAY, to=HANDLED, emit=(Abandon(),)),
         Row(ReplyUnwanted, ignore="no reply is on its way"),
     ),
 )
+
+
+class LatePhase(Enum):
+    """One phase; what is under way is a number."""
+
+    OPEN = "open"
+
+
+@frozen
+class Late:
+    """Interrupts under way for which nobody waits. They are alike: the server processes one of them, or none, at any later time."""
+
+    phase: LatePhase = LatePhase.OPEN
+    flying: Annotated[int, Range(0, 3)] = 0
+
+
+@frozen
+class InterruptAbandoned:
+    """A Stop waits no more for its interrupt."""
+
+
+late = symbol(Late)
+LATE_INTERRUPTS: Machine[Late, Any, Any] = Machine(
+    name="late_interrupts",
+    initial=Late(),
+    now=late,
+    events=(InterruptSent, InterruptAbandoned, InterruptProcessed),
+    effects=(AskServer,),
+    rows=(
+        Row(InterruptSent, when=late.flying == 0, data=evolve(late, flying=1)),
+        Row(InterruptSent, ignore="one is under way already"),
+        Row(InterruptAbandoned, when=late.flying < 3, data=evolve(late, flying=late.flying + 1)),
+        Row(InterruptAbandoned, refuse="there are three interrupts"),
+        Row(processed, when=(late.flying > 0) & (processed.how == How.UNHEARD), data=evolve(late, flying=late.flying - 1),
+            emit=(AskServer(processed.early),)),
+        Row(InterruptProcessed, when=late.flying > 0, data=evolve(late, flying=late.flying - 1)),
+        Row(InterruptProcessed, ignore="none is under way"),
+    ),
+)  # fmt: skip
 
 # ── the orchestrator ──
 

@@ -90,7 +90,10 @@ class Script(TimedSystem):
         self._send(f"stop_{number}", StopRequested(False))
 
     def interrupt(self, how: req.How = req.How.ANSWERED, number: int = 1) -> None:
-        """The interrupt is processed, or not, and its reply handled, if there is one."""
+        """The interrupt is processed, or not, and its reply handled, if somebody waits for it."""
+        if how in (req.How.UNHEARD, req.How.LOST):
+            self._send("late", req.InterruptProcessed(how, False))
+            return
         self._send(f"interrupt_{number}", req.InterruptProcessed(how, False))
         self._send(f"interrupt_{number}", req.InterruptReplyHandled())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnproof.checkers.network.explicit import NetworkGraph, check_variants, explore, judge_property, violation
+from turnproof.checkers.network.explicit import NetworkGraph, explore, judge_property, violation
 from turnproof.checkers.network.play import Play
 from turnproof.checkers.network.triggers import show_event
 from turnproof.checkers.verdict import Outcome
@@ -69,10 +69,11 @@ def test_with_a_child_the_approved_rule_sends_a_prompt_unchecked() -> None:
 # ── defects of V4 ──
 
 
-def test_every_defect_is_found_at_its_length() -> None:
-    told = check_variants(SPEC)
-    assert [(v.machine, v.check, v.detail) for v in told if v.outcome is not Outcome.HOLDS] == []
-    assert len(DEFECTS) == len({d.name for d in DEFECTS}) >= 6
+def test_the_defects_are_variants_that_verification_must_see_fail() -> None:
+    """At their lengths: ``make verify`` fails if one of them passes, or is shorter or longer."""
+    named = {v.system.name: dict(v.violates) for v in SPEC.variants}
+    assert len(DEFECTS) == len({d.name for d in DEFECTS}) == 12
+    assert all(named[f"session_v4_{d.name}"] == {d.breaks: d.length} for d in DEFECTS)
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda d: str(d.name))

@@ -11,7 +11,7 @@ from turnproof.specs import session_history as history
 from turnproof.specs.session_environment import Place
 from turnproof.specs.session_history import design
 from turnproof.specs.session_parts import Design
-from turnproof.specs.session_requests import How, InterruptPhase, PromptTaken, ReplyHandled
+from turnproof.specs.session_requests import How, PromptTaken, ReplyHandled
 
 both = pytest.mark.parametrize("around", DESIGNS.values(), ids=DESIGNS)
 BY_NAME = {f"v{n}": design(machine) for n, machine in enumerate(history.VERSIONS)} | {"target": TARGET}
@@ -85,7 +85,7 @@ def test_4_an_unclear_failure_and_an_active_session() -> None:
     script.answered()
     assert script.terminals == outcomes("failed", "failed")
     assert script.prompts_sent == 1
-    assert script.part("interrupt_3").phase is InterruptPhase.FLYING
+    assert script.part("late").flying > 0
 
 
 @both
@@ -111,7 +111,7 @@ def test_6_a_hung_stop_and_an_active_session(around: Design) -> None:
     script.turn()
     script.answered()
     assert script.terminals == outcomes("interrupted", "failed")
-    assert script.part("interrupt_3").phase is InterruptPhase.FLYING
+    assert script.part("late").flying > 0
 
 
 @pytest.mark.parametrize("version", BY_NAME)
@@ -121,7 +121,7 @@ def test_7_the_lost_stream(version: str) -> None:
     script.turn()
     script.answered()
     script.drop()
-    script.interrupt(How.UNHEARD, 3)
+    script.interrupt(How.UNHEARD)
     script.ended()
     script.reconnect()
     script.report()
