@@ -249,6 +249,8 @@ def _both(left: Reading, right: Reading) -> Reading:
         first = left.run(columns)
         if not isinstance(first, np.ndarray):
             return right.run(columns) if first else False
+        if not first.any():
+            return False
         second = right.run(columns)
         return first & second if isinstance(second, np.ndarray) else first if second else False
 
@@ -262,6 +264,8 @@ def _either(left: Reading, right: Reading) -> Reading:
         first = left.run(columns)
         if not isinstance(first, np.ndarray):
             return True if first else right.run(columns)
+        if first.all():
+            return True
         second = right.run(columns)
         return first | second if isinstance(second, np.ndarray) else True if second else first
 
