@@ -13,13 +13,16 @@ import pytest
 from network_terms import ANSWERED, ASK, DEFECTS, formulas
 from systems import CALL, CALL_SPEC, AskRequested, Caller, caller
 
+from turnproof.checkers.engines import ENGINES, Plan
 from turnproof.checkers.smt import CertificateError, certificate, recheck
 from turnproof.checkers.smt.pieces import Certificate, Claim, RowPiece
 from turnproof.checkers.smt_network import check, engine
 from turnproof.checkers.smt_network.relation import Network
 from turnproof.checkers.smt_network.report import AGREE, CONSISTENT, INDUCTIVE, MEANINGFUL
-from turnproof.checkers.verdict import Outcome, Verdict
+from turnproof.checkers.verdict import Engine, Outcome, Verdict
+from turnproof.checkers.verify import verify
 from turnproof.machines.kernel import Row, TableError, implies, one_of
+from turnproof.specs.catalog import systems
 from turnproof.specs.classics import peterson, two_phase_commit
 from turnproof.specs.language import Always, Property, Step
 from turnproof.specs.system import Part, Spontaneous, System, SystemSpec, Wire
@@ -88,6 +91,20 @@ def test_a_system_without_channels_has_no_bounds() -> None:
     verdicts = by_check(check(peterson.SPEC))
     assert bad(verdicts) == {}
     assert "bounded" not in " ".join(v.how for v in verdicts.values())
+
+
+def test_a_verification_gives_both_opinions_and_proves_unasked_only_where_the_specification_says_so(tmp_path: Path) -> None:
+    entry = ENGINES["symbolic"]
+    assert entry.cannot(CALL_SPEC, Plan()) == "its proof may take minutes, or not be found: ask for it by --engine symbolic"
+    assert entry.cannot(CALL_SPEC, Plan(engines=("symbolic",))) == ""
+    assert entry.cannot(attrs.evolve(CALL_SPEC, proved=True), Plan()) == ""
+    assert entry.cannot(systems()["reply_registry"], Plan()) == ""
+    assert entry.cannot(CALL_SPEC, Plan(engines=("symbolic",), off=frozenset({"the server crashes"}))) == "it proves with every switch on"
+    plan = Plan(certificate=tmp_path / "call.json")
+    both = [(v.check, v.engine) for v in verify(CALL_SPEC, ["symbolic", "explicit"], plan=plan) if v.outcome is Outcome.HOLDS]
+    assert all({(name, Engine.SYMBOLIC), (name, Engine.EXPLICIT)} <= set(both) for name in PROVABLE + FAULTLESS)
+    assert ("no property is both proved and violated", Engine.TABLE) in both
+    assert certificate.read(tmp_path / "call.json").table.machine == "call"
 
 
 # ── what does not hold, or is not shown ──
