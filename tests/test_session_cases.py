@@ -245,7 +245,7 @@ OUTSIDE = {
     "OS-29": "a child that is resumed and ends again: one report a child is what the model has",
     "OS-31": "suppression of duplicate child ends: the server queues a report once, by its id",
 }
-"""Cases that the session's machines cannot say, and why."""
+"""Cases that the modelled server cannot say, and why; ``test_session_cases_adapter`` plays them on the adapter's machines alone."""
 
 
 @pytest.mark.parametrize("case", PLAYED)
