@@ -7,6 +7,8 @@ here was found by reading: each is the answer of a search over V4 with every pow
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from turnproof.specs import session_properties as p
@@ -167,7 +169,12 @@ DEFECTS = (
 )
 """Sorted by the rule that removes them. Found at all: with every power on. Found at this length: with those it needs."""
 
-SPENT_LATE = DEFECTS[9]
+ALONE: Mapping[str, Mapping[str, int]] = {
+    "N2": {p.OWN_END: 15, p.SENT: 15},
+    "N7": {p.OWN_END: 8, p.SENT: 8},
+    "stops": {p.OWN_STOP: 12},
+}
+"""What each power breaks in V4 with every other one taken away, and in how many steps; a power that is not here breaks nothing alone."""
 
 
 def question(machine: Marked, late: bool) -> World:

@@ -51,9 +51,9 @@ def _blind() -> SystemVariant:
 
 SPEC = SystemSpec(
     system=SYSTEM,
-    requirements=requirements(1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 16, 21, 23, 24, 26, 28, 30, 33),
+    requirements=requirements(1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 16, 21, 23, 24, 25, 26, 28, 29, 30, 32, 33),
     properties=PROPERTIES,
-    tests={rid: TESTS[rid] for rid in ("R-SES-13", "R-SES-28", "R-SES-30", "R-SES-33")},
+    tests={rid: TESTS[rid] for rid in ("R-SES-13", "R-SES-25", "R-SES-28", "R-SES-29", "R-SES-30", "R-SES-32", "R-SES-33")},
     variants=(*session_history.variants(), *session_defects.variants(), _blind()),
     tokens=3,
     counter=3,
