@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -169,6 +170,7 @@ class Writer:
         return f"{self.names.of(type(effect), type(effect).__name__)}({', '.join(fields)})"
 
 
+@lru_cache(maxsize=4096)
 def _read_by(row: Row[Any, Any]) -> frozenset[Variable]:
     found = frozenset() if row.when is None else variables(row.when)
     for item in row.emit:
