@@ -9,7 +9,6 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -170,8 +169,21 @@ class Writer:
         return f"{self.names.of(type(effect), type(effect).__name__)}({', '.join(fields)})"
 
 
-@lru_cache(maxsize=4096)
+_READ: dict[Row[Any, Any], frozenset[Variable]] = {}
+"""Rows are themselves alone, and stand in many a changed table."""
+MOST_READ = 4_096
+
+
 def _read_by(row: Row[Any, Any]) -> frozenset[Variable]:
+    known = _READ.get(row)
+    if known is None:
+        if len(_READ) >= MOST_READ:
+            _READ.clear()
+        known = _READ[row] = _find_read_by(row)
+    return known
+
+
+def _find_read_by(row: Row[Any, Any]) -> frozenset[Variable]:
     found = frozenset() if row.when is None else variables(row.when)
     for item in row.emit:
         found |= variables(item)
