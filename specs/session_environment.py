@@ -7,6 +7,10 @@ item that none before it served, so there are at most three; each is called by t
 ``inbox.cancel`` and a second reading of the history are answered within the step that asks for them. What either would find later is tried
 all the same: a prompt that is admitted after its cancel (N2), and events that are handled after what they tell is over (N5).
 
+``session.active`` and the history are read as of one moment. They are two requests; an adapter that asks for the active sessions first, and
+for the history once more where the two do not fit together, knows no less. An execution never publishes ``failed`` here: it differs from
+``succeeded`` in the terminal's word alone, and the machines' own specifications and the scripts have it.
+
 Sources: anomalyco/opencode ``packages/core/src/session/run-coordinator.ts`` and ``execution.ts`` @074027a.
 """
 
