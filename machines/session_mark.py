@@ -9,7 +9,8 @@ events here and learn from ``ReportTurn`` that a turn is over. One instance a se
 Which runtime. pingdotgg/t3code ``OpenCode2AdapterV2.ts`` @3e33a21 (V4), and its earlier rules: 716357c (V0), 61b9521 (V1), 92daf4d and
 bfa132a (V2), 145cf15 (V3); the order is certain, the exact boundaries of V2 to V4 are reconstructed from the pull request.
 
-What it promises is ``turnproof.specs.session_mark``; what it breaks beside a server is ``turnproof.specs.session_defects``. ``turnproof.machines.session`` is the design without its defects.
+What it promises is ``turnproof.specs.session_mark``; what it breaks beside a server is ``turnproof.specs.session_defects``.
+``turnproof.machines.session`` is the design without its defects.
 
 Not modelled: steers and the end they hold back, text and tools, a thread of child sessions, the outcome that a held wake's end carries
 (a replay reports it as it finds it: completed). A wake is held as a count: only the last can be running.
