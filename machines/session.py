@@ -22,7 +22,8 @@ What it promises: S1 to S8, L1 to L5 and L7 of ``turnproof.specs.session_propert
 reconnect tells whether the server is still the same process (S9 is about ``busy``, a flag that this design does not need).
 
 Not modelled: steers and the end they hold back, text and tools, background work that a user's Stop ends, child sessions, the outcome
-a held wake's end carries. A wake is held as a count: only the last can be running. Of several prompts in doubt the last is named; that there are more is remembered, and every start asks.
+a held wake's end carries. A wake is held as a count: only the last can be running. Of several prompts in doubt the last is named; that
+there are more is remembered, and every start asks.
 
 Rule 1: every transition of the session is a row of ``ROWS``.
 Rule 2: this file knows nothing of clocks, requests or transports.
