@@ -10,6 +10,8 @@ import pytest
 
 from turnproof.checkers.explicit import check
 from turnproof.checkers.graph import explore
+from turnproof.checkers.mutants import Fate
+from turnproof.checkers.mutants.run import run
 from turnproof.checkers.verdict import Outcome
 from turnproof.machines.command_lane import (
     BUSY,
@@ -27,11 +29,16 @@ from turnproof.machines.command_lane import (
 )
 from turnproof.machines.kernel import Row, StartTimer, StopTimer, TableError, not_, only_if
 from turnproof.specs.command_lane import SPEC
+from turnproof.specs.command_lane_exactly import EXACTLY
 from turnproof.specs.exactly import NOTHING, Writer
-from turnproof.specs.language import AnyMachine, Order
+from turnproof.specs.language import AnyMachine, Order, Spec
+from turnproof.specs.steering_message import SPEC as MESSAGE
+from turnproof.specs.tool_execution import SPEC as TOOL
 
 R = Row[Any, Any]
 QUEUED = now.enqueued > now.started
+SURVIVED_BARE = 3
+"""Changes of the row that clears a lane which the sentences alone let pass."""
 STOP = only_if(not_(now.stale), StopTimer(LaneTimer.OWNERLESS))
 
 
@@ -109,3 +116,17 @@ def test_a_case_that_is_never_reached_is_vacuous() -> None:
     spec = attrs.evolve(SPEC, properties=(never,), variants=())
     (verdict,) = [v for v in check(spec, explore(spec)) if v.check == never.name]
     assert verdict.outcome is Outcome.VIOLATED
+
+
+@pytest.mark.parametrize("spec", [SPEC, TOOL, MESSAGE], ids=lambda spec: spec.machine.name)
+def test_no_change_of_a_row_goes_unnoticed_by_the_properties(spec: Spec) -> None:
+    """The large tables of an attempt are changed by ``turnproof mutants``; the small ones here, too."""
+    report = run(spec, workers=1)
+    assert report.complaints == ()
+    assert report.semantic_rate == 1.0
+    assert report.different > 100
+
+
+def test_without_its_cases_the_lane_has_changes_that_nobody_notices() -> None:
+    bare = attrs.evolve(SPEC, properties=tuple(p for p in SPEC.properties if p not in EXACTLY))
+    assert run(bare, row="LaneCleared/a_turn_waits", workers=1).count(Fate.SURVIVED) == SURVIVED_BARE
