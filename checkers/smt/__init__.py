@@ -41,7 +41,7 @@ def recheck(path: Path, *, progress: Progress | None = None, seconds: float | No
     """
     from turnproof.checkers.smt import rechecking
 
-    return rechecking.recheck(path, progress=progress, seconds=rechecking.SECONDS if seconds is None else seconds)
+    return rechecking.recheck(path, progress=progress, seconds=seconds)
 
 
 __all__ = ["CertificateError", "check", "recheck"]

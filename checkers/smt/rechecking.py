@@ -18,8 +18,8 @@ from turnproof.checkers.smt import children, cvc5api
 from turnproof.checkers.smt.pieces import Certificate, Table
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
 
-SECONDS = 120.0
-"""Hard limit for one solver on one certificate."""
+SECONDS, SECONDS_A_QUERY = 120.0, 0.05
+"""Hard limit for one solver on one certificate: so long, or longer if it has very many queries."""
 QUERY_MS = 5_000
 """Time for one query."""
 FEW = 3
@@ -40,7 +40,12 @@ class Run:
     ran: bool = True
 
 
-def recheck(path: Path, *, progress: Progress | None = None, seconds: float = SECONDS) -> list[Verdict]:
+def patience(certificate: Certificate) -> float:
+    """Seconds that a solver may take for a certificate."""
+    return max(SECONDS, SECONDS_A_QUERY * sum(len(group.queries) for group in certificate.groups))
+
+
+def recheck(path: Path, *, progress: Progress | None = None, seconds: float | None = None) -> list[Verdict]:
     """A verdict for each solver, for their agreement, and for what the certificate claims.
 
     Raises :class:`.certificate.CertificateError`, one line, for a file that is no whole certificate.
@@ -49,7 +54,7 @@ def recheck(path: Path, *, progress: Progress | None = None, seconds: float = SE
     return verdicts(certificate, run(certificate, progress or SILENT, seconds=seconds), path)
 
 
-def run(certificate: Certificate, progress: Progress, *, seconds: float = SECONDS) -> list[Run]:
+def run(certificate: Certificate, progress: Progress, *, seconds: float | None = None) -> list[Run]:
     """Ask both solvers every query, at the same time. The pieces must have been checked."""
     versions = {"z3": _z3_version(), "cvc5": cvc5api.version()}
     wanted = [solver for solver in SOLVERS if versions[solver] is not None]
@@ -66,7 +71,9 @@ def run(certificate: Certificate, progress: Progress, *, seconds: float = SECOND
         progress.say("certificate: queries", heard, total)
 
     runs = {}
-    for solver, ended in zip(wanted, children.run(tasks, seconds=seconds, hear=hear), strict=True):
+    for solver, ended in zip(
+        wanted, children.run(tasks, seconds=patience(certificate) if seconds is None else seconds, hear=hear), strict=True
+    ):
         answers = {(group, n): (answer, ms) for group, given in ended.answers for n, (answer, ms) in enumerate(given)}
         runs[solver] = Run(solver, versions[solver] or "", answers, ended.why, ended.seconds)
     missing = Run("cvc5", "", {}, "cvc5 is not installed: pip install 'turnproof[verify]'", 0.0, ran=False)
