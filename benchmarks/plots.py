@@ -44,10 +44,10 @@ def _rates(figures: Sequence[Figure], directory: Path) -> list[Path]:
         names = list(reversed(largest))
         axis.barh(names, [largest[name].rate for name in names])
         for n, name in enumerate(names):
-            size = largest[name].subject.partition(", ")[2]
-            axis.text(largest[name].rate, n, f" {largest[name].rate:,.0f}" + (f" ({size})" if size else ""), va="center", fontsize=7)
+            size = largest[name].subject.partition(", ")[2] or largest[name].subject
+            axis.text(largest[name].rate, n, f" {largest[name].rate:,.0f} ({size})", va="center", fontsize=7)
         axis.set(xscale="log", xlabel="states a second, search alone", title=kind)
-        axis.set_xlim(right=12 * max(f.rate for f in largest.values()))
+        axis.set_xlim(right=30 * max(f.rate for f in largest.values()))
     return _saved(shown, directory / "systems_rate")
 
 
