@@ -77,7 +77,8 @@ def test_every_command_has_help_with_examples_that_parse(name: str) -> None:
     examples = [line.strip() for line in result.stdout.partition("Examples:")[2].splitlines() if line.strip()]
     assert examples
     for line in examples:
-        words = shlex.split(re.split(r"  +|[|]", line)[0])
+        piped = re.split(r"  +|[|]", line)
+        words = shlex.split(next((part for part in piped if part.strip().startswith("turnproof ")), line))
         assert words[:2] == ["turnproof", name]
         assert run(*words[1:], "--help").exit_code == 0, line
 
