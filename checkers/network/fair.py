@@ -8,12 +8,13 @@ removed and the rest is taken apart again. Here all components are treated at on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from turnproof.checkers.columns import Array
 from turnproof.checkers.liveness import Assumption, Edges
-from turnproof.checkers.network.kernel.graph import components, reach
+from turnproof.checkers.network.kernel.graph import components, in_order, reach
 
 
 class Rows:
@@ -22,11 +23,12 @@ class Rows:
     def __init__(self, edges: Edges, *, backwards: bool = False) -> None:
         self.nodes = edges.nodes
         source, target = (edges.target, edges.source) if backwards else (edges.source, edges.target)
-        self.order: Array | None = None
-        if len(source) and (np.diff(source) < 0).any():
-            self.order = np.argsort(source, kind="stable")
-            source, target = source[self.order], target[self.order]
         self.first: Array = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=edges.nodes))]).astype(np.int64)
+        self.order: Array | None = None
+        if len(source) and (source[1:] < source[:-1]).any():
+            self.order = np.empty(len(source), np.int64)
+            in_order(source.astype(np.int32), self.first.copy(), self.order)
+            target = target[self.order]
         self.target: Array = target.astype(np.int32)
 
     def sorted(self, mask: Array) -> Array:
@@ -50,6 +52,18 @@ class Rows:
         at = np.zeros(self.nodes, np.int64)
         made = components(self.first, self.target, self.sorted(allowed), wanted.view(np.uint8), component, index, low, at, stack, path)
         return component, int(made)
+
+
+_FORWARDS: WeakKeyDictionary[Edges, Rows] = WeakKeyDictionary()
+_BACKWARDS: WeakKeyDictionary[Edges, Rows] = WeakKeyDictionary()
+
+
+def rows_of(edges: Edges, *, backwards: bool = False) -> Rows:
+    """The rows of a graph, made once: every promise about it asks for the same."""
+    known = _BACKWARDS if backwards else _FORWARDS
+    if edges not in known:
+        known[edges] = Rows(edges, backwards=backwards)
+    return known[edges]
 
 
 def fair_nodes(edges: Edges, rows: Rows, allowed: Array, wanted: Array, fairness: Sequence[Assumption]) -> Array:

@@ -114,9 +114,9 @@ class Ways:
     @cached_property
     def rows(self) -> Rows:
         """The edges by where they come from."""
-        from turnproof.checkers.network.fair import Rows
+        from turnproof.checkers.network.fair import rows_of
 
-        return Rows(self.edges)
+        return rows_of(self.edges)
 
     def reachable(self, allowed: Array, starts: Array) -> Array:
         """Node -> whether it can be reached from ``starts`` along ``allowed`` edges."""
@@ -155,9 +155,9 @@ class Ways:
 
     def _leading_to(self, allowed: Array, goals: Array) -> Array:
         if self.compiled:
-            from turnproof.checkers.network.fair import Rows
+            from turnproof.checkers.network.fair import rows_of
 
-            return Rows(self.edges, backwards=True).reachable(allowed, goals)
+            return rows_of(self.edges, backwards=True).reachable(allowed, goals)
         return reachable(Edges(self.edges.nodes, self.edges.target, self.edges.source), allowed, goals)
 
 

@@ -51,6 +51,8 @@ FIRST_RUNS = 3
 """Runs that Hypothesis is asked for at first; then as many as the steps a run say are missing."""
 ROUNDS = 20
 """Times Hypothesis is asked for more runs until there are steps enough."""
+PATIENCE = 4
+"""Times the steps asked for that runs go on while they do not show a late timer, a fault or a close."""
 BURST_RULES = 12
 """Rules that play a burst, beside one rule for each event: with them most steps are cheap."""
 BURST_MAX = 40
@@ -190,8 +192,9 @@ class Sampling:
         try:
             for turn in range(ROUNDS):
                 missing = self.steps - self.tally.steps
-                if missing <= 0:
+                if missing <= 0 and self.shown_enough():
                     break
+                missing = missing if missing > 0 else self.steps // 2
                 done = self.tally.runs
                 # The first run of a search is a trivial one, so the first estimates are far too low.
                 runs = min(-(-missing * done // (self.tally.steps or 1)), 3 * done) if done else FIRST_RUNS
@@ -206,6 +209,10 @@ class Sampling:
             )
         gaps = "; ".join(self.gaps())
         return self.both(Outcome.UNDETERMINED, f"the runs show too little: {gaps}") if gaps else self.both(Outcome.HOLDS, "")
+
+    def shown_enough(self) -> bool:
+        """Whether the runs showed what the machine gives occasion to, or went on for it long enough."""
+        return self.tally.steps >= PATIENCE * self.steps or not any(self.gaps())
 
     def gaps(self) -> Iterator[str]:
         """What the runs never did, though the machine gives occasion to."""

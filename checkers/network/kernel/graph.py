@@ -25,6 +25,16 @@ def reach(first: Ints, target: Small, allowed: Bytes, seen: Bytes, stack: Small,
 
 
 @compiled
+def in_order(source: Small, place: Ints, order: Ints) -> None:
+    """Write into ``order`` the edges sorted by ``source``, equal ones as they were; ``place``: where each source begins, moved along."""
+    begins, sorted_ones = pointer(source), pointer(order)
+    for e in range(len(source)):
+        node = np.int64(begins[e])
+        sorted_ones[place[node]] = e
+        place[node] += 1
+
+
+@compiled
 def components(
     first: Ints,
     target: Small,
