@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -237,7 +238,12 @@ def _start(job: Job) -> tuple[Connection, BaseProcess]:
     with warnings.catch_warnings():
         # Python 3.12 warns of a fork beside other threads. The child uses nothing that a thread of the parent could hold.
         warnings.simplefilter("ignore", DeprecationWarning)
-        process.start()
+        # Without this the child's collector visits, and so copies, every page of what it inherits.
+        gc.freeze()
+        try:
+            process.start()
+        finally:
+            gc.unfreeze()
     theirs.close()
     with contextlib.suppress(OSError):
         os.setpgid(cast(int, process.pid), cast(int, process.pid))

@@ -6,6 +6,7 @@ from collections import Counter as Tally
 from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import attrs
 import numpy as np
@@ -57,9 +58,9 @@ class Bound:
 def judge_within(labels: Labels, prop: Within, system: System, triggers: Sequence[Trigger]) -> Bound:
     """Compute the bound of ``prop``. Raises :class:`turnproof.checkers.bounds.TooMany`."""
     at_once = _at_once(triggers, prop)[labels.label]
-    clocks = tuple(_clock(labels, part, rule, triggers) for part, rule in timers(system))
+    clocks = _clocks(labels, system, triggers)
     begins, begin_edges = places(labels, formula(prop.first, prop.name))
-    kept = at_once | begin_edges | np.logical_or.reduce([clock.fires for clock in clocks])
+    kept = np.flatnonzero(at_once | begin_edges | np.logical_or.reduce([clock.fires for clock in clocks]))
     silent = Silent(
         nodes=labels.edges.nodes,
         source=labels.edges.source[kept],
@@ -72,8 +73,7 @@ def judge_within(labels: Labels, prop: Within, system: System, triggers: Sequenc
         cap_ms=2 * prop.milliseconds,
     )
     found = longest(silent)
-    numbers = np.flatnonzero(kept)
-    edges = tuple(int(numbers[move.edge]) for move in found.way)
+    edges = tuple(int(kept[move.edge]) for move in found.way)
     words = "; ".join(_told(found, edges, labels, triggers))
     return Bound(found, words, edges)
 
@@ -100,6 +100,16 @@ def _at_once(triggers: Sequence[Trigger], prop: Within) -> Array:
     """Trigger -> whether the runtime does it at once. What a switch allows is a fault of the environment, which is silent."""
     at_once = [t.kind is Kind.DELIVER or (t.kind is Kind.SEND and type(t.event) in prop.at_once and t.switch is None) for t in triggers]
     return np.array(at_once, np.bool_)
+
+
+_CLOCKS: WeakKeyDictionary[Labels, tuple[Clock, ...]] = WeakKeyDictionary()
+"""The clocks of a walked system, read once for all its bounds."""
+
+
+def _clocks(labels: Labels, system: System, triggers: Sequence[Trigger]) -> tuple[Clock, ...]:
+    if labels not in _CLOCKS:
+        _CLOCKS[labels] = tuple(_clock(labels, part, rule, triggers) for part, rule in timers(system))
+    return _CLOCKS[labels]
 
 
 def _clock(labels: Labels, part: AnyPart, rule: TimerRule, triggers: Sequence[Trigger]) -> Clock:
