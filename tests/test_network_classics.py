@@ -8,7 +8,7 @@ import pytest
 
 from turnproof.checkers.network import compiled
 from turnproof.checkers.network.coverage import coverage, pairs
-from turnproof.checkers.network.estimate import estimate, extrapolated
+from turnproof.checkers.network.estimate import Estimate, estimate, extrapolated
 from turnproof.checkers.network.explicit import check, check_variants, explore
 from turnproof.checkers.verdict import Outcome
 from turnproof.specs.classics import peterson, philosophers, two_phase_commit
@@ -170,3 +170,8 @@ def test_pairs_say_what_may_follow_what() -> None:
         assert ("manager_1 <- PrepareChosen", "vote_1 delivers") in found
         assert ("coordinator <- CommitChosen", "coordinator <- AbortChosen") not in found
         assert ("manager_1 <- GaveUp", "manager_1 <- PrepareChosen") not in found
+
+
+def test_an_estimate_of_no_level_claims_nothing() -> None:
+    nothing = Estimate(system="slow", known=1, complete=False, depth=-1, states=None, rate=0.0, bytes_per_state=0.0)
+    assert nothing.text() == "slow: no level was finished in this time; give it more with --seconds"

@@ -54,6 +54,8 @@ class Estimate:
         """One line for a person."""
         if self.complete:
             return f"{self.system}: {self.known:,} states, {self.depth} steps deep; that is all of it"
+        if self.depth < 0:
+            return f"{self.system}: no level was finished in this time; give it more with --seconds"
         found = f"{self.system}: at least {self.known:,} states, {self.depth} steps deep so far, {self.rate:,.0f} states/s"
         if self.states is None or self.seconds is None or self.memory is None:
             return f"{found}; the levels still grow, so nothing can be said about the whole"
