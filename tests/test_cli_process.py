@@ -106,7 +106,7 @@ def test_a_reader_who_leaves_early_is_no_error(arguments: Sequence[str]) -> None
 
 
 def test_a_closed_or_full_standard_output() -> None:
-    command = f"{sys.executable} -m turnproof list"
+    command = f"{sys.executable} -m turnproof explain reply_waiter"
     for redirection, status in ((">&-", 0), ("> /dev/full", 2)):
         done = subprocess.run(["sh", "-c", f"{command} {redirection}"], env=ENVIRONMENT, capture_output=True, text=True, check=False)
         assert done.returncode == status, done.stderr

@@ -30,6 +30,8 @@ from turnproof.specs.session_id import SPEC as SESSION_ID
 from turnproof.specs.system import Absorbs, Budget, Channel, May, Part, Spontaneous, System, SystemSpec, Wire
 
 HERE = [pytest.param(name, marks=pytest.mark.skipif(name not in installed(), reason=f"{name} is not installed")) for name in programs.TOOLS]
+SLOWLY = [pytest.param(*p.values, marks=[*p.marks, *([pytest.mark.soak] if p.values == ("tlc",) else [])]) for p in HERE]
+"""The same, but TLC, which starts a virtual machine for every question, is asked by ``make soak`` alone."""
 
 
 def outcomes(verdicts: list[Verdict]) -> dict[str, Outcome]:
@@ -54,7 +56,7 @@ PLANTED = {
 """A row that leads elsewhere: the first process never enters."""
 
 
-@pytest.mark.parametrize("oracle", HERE)
+@pytest.mark.parametrize("oracle", SLOWLY)
 def test_names_the_count_and_the_property_that_a_changed_row_changes(oracle: str) -> None:
     right, wrong = PLANTED[oracle]
     text = write(peterson.SPEC, oracle)
@@ -76,7 +78,7 @@ def test_agrees_that_a_bad_design_is_bad(oracle: str) -> None:
     assert verdicts["nobody commits where another aborts"].how.startswith("agrees: broken, ")
 
 
-@pytest.mark.parametrize("oracle", HERE)
+@pytest.mark.parametrize("oracle", SLOWLY)
 def test_a_broken_promise_in_the_text_alone_is_a_disagreement(oracle: str) -> None:
     free = {"spin": "!memory_flag_1", "rumur": "!memory_flag_1", "tlc": "~memory.flag_1"}
     right, wrong = free[oracle], "TRUE" if oracle == "tlc" else "true"
@@ -151,20 +153,20 @@ def awkward() -> SystemSpec:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("oracle", HERE)
+@pytest.mark.parametrize("oracle", SLOWLY)
 def test_agrees_where_names_and_fields_are_awkward(oracle: str) -> None:
     verdicts = compare(awkward(), oracles=[oracle])
     assert {v.outcome for v in verdicts} == {Outcome.HOLDS}, verdicts
 
 
-@pytest.mark.parametrize("oracle", HERE)
+@pytest.mark.parametrize("oracle", SLOWLY)
 @pytest.mark.parametrize("seed", [2, 19])
 def test_agrees_on_random_systems(oracle: str, seed: int) -> None:
     verdicts = compare(specification(seed), oracles=[oracle])
     assert {v.outcome for v in verdicts} == {Outcome.HOLDS}, verdicts
 
 
-@pytest.mark.parametrize("oracle", HERE)
+@pytest.mark.parametrize("oracle", SLOWLY)
 def test_agrees_on_a_single_machine(oracle: str) -> None:
     verdicts = compare(SESSION_ID, oracles=[oracle])
     assert {v.outcome for v in verdicts} == {Outcome.HOLDS}, verdicts
