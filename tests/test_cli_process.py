@@ -90,7 +90,9 @@ def test_termination_ends_the_engines_too(slow: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["list"], ["--help"], ["step", "reply_operation", *["Completed no"] * 3000]], ids=["short", "help", "long"]
+    "arguments",
+    [["explain", "reply_waiter"], ["--help"], ["step", "reply_operation", *["Completed no"] * 3000]],
+    ids=["short", "help", "long"],
 )
 def test_a_reader_who_leaves_early_is_no_error(arguments: Sequence[str]) -> None:
     process = subprocess.Popen(

@@ -35,7 +35,12 @@ SPECS = (
 )
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.machine.name)
+LARGE = 30
+"""Rows from which on a machine is left to the soak: every verification asks the same."""
+EACH = [pytest.param(s, id=s.machine.name, marks=[pytest.mark.soak] if len(s.machine.rows) >= LARGE else []) for s in SPECS]
+
+
+@pytest.mark.parametrize("spec", EACH)
 def test_the_target_holds_and_every_historic_design_fails(spec: Spec) -> None:
     verdicts = [*explicit.check(spec, explore(spec)), *explicit.check_variants(spec)]
     assert len(verdicts) > len(spec.properties)

@@ -101,6 +101,7 @@ def test_the_computed_bound_is_reached_by_a_run_on_the_clock() -> None:
     assert latest >= 300_000
 
 
+@pytest.mark.soak
 def test_without_the_settle_timer_there_is_no_bound() -> None:
     prop = next(p for p in WATCHED.properties if "within a minute" in p.name)
     system = WATCHED.system.with_machines("watched_turn_hung_owner", reply=E1_HUNG_OWNER)

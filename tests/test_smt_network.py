@@ -62,6 +62,7 @@ def test_the_plain_walk_is_read_as_the_compiled_one(name: str) -> None:
     assert (edges.differences, inside.differences, edges.steps) == ((), (), steps)
 
 
+@pytest.mark.soak
 def test_a_million_steps_of_the_reply_registry() -> None:
     edges, inside = compared(systems()["reply_registry"], steps=1_000_000)
     assert (edges.differences, inside.differences, edges.unfollowed) == ((), (), 0)
