@@ -295,6 +295,7 @@ def test_ctrl_c_ends_in_undetermined_with_what_was_covered(slow: subprocess.Pope
     assert "HOLDS nobody commits" not in text
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("slow", [BESIDE], ids=["beside others"], indirect=True)
 def test_kill_9_in_the_middle_leaves_the_next_run_whole(slow: subprocess.Popen[str]) -> None:
     os.killpg(slow.pid, signal.SIGKILL)

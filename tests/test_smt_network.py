@@ -88,6 +88,7 @@ def randomly(seed: int) -> tuple[System, NetworkGraph, dict[str, object]]:
     return system, graph, asked
 
 
+@pytest.mark.soak
 def test_random_systems_with_everything_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     # Many of them answer themselves for ever; a few arrivals show as much as many.
     monkeypatch.setattr("turnproof.checkers.smt_network.cascade.MOST_ARRIVALS", 10)
