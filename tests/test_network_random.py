@@ -83,8 +83,10 @@ def test_random_systems_agree() -> None:
         {"shard.NARROW": 0},
         {"compiled.CHUNK": 3, "compiled.ROOM": 8, "compiled.RECENT": 2, "arrays.MISSING_ROOM": 2},
         {"compiled.ALONE": 0, "compiled.CHUNK": 16, "shard.SMALLEST": 4, "shard.NARROW": 0},
+        {"compiled.ROW": 1},
+        {"compiled.ROW": 3, "arrays.KEY_BITS": 9},
     ],
-    ids=["many words", "several words", "hash set", "small chunks", "two threads"],
+    ids=["many words", "several words", "hash set", "small chunks", "two threads", "outcomes by hash", "some outcomes by hash"],
 )
 def test_layout_chunks_and_threads_change_nothing(changed: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     modules = {"arrays": arrays, "shard": shard, "compiled": compiled}
@@ -98,6 +100,11 @@ def test_layout_chunks_and_threads_change_nothing(changed: dict[str, int], monke
             walked = CompiledWalk(plain.runner, plain.triggers, questions, threads=2 if "compiled.ALONE" in changed else 1)
             assert summary(walked.run(Limits())) == summary(expected), f"seed {seed}"
             words = max(words, walked.arrays.layout.words)
+            if "compiled.ROW" in changed:
+                # Outcomes of steps are remembered only where no question is about steps.
+                few = tuple(q for q in questions if q.over is not Over.STEP)
+                again = summary(CompiledWalk(plain.runner, plain.triggers, few, threads=1).run(Limits()))
+                assert again | {"hits": 0, "coverage": 0} == summary(expected) | {"hits": 0, "coverage": 0}, f"seed {seed}"
     assert (words > 1) is ("arrays.KEY_BITS" in changed)
 
 

@@ -85,7 +85,7 @@ class Arrays:
         self.row = self.words + -(-triggers // BITS)
         self._sizes()
         # Much room for states, which keep coming; inputs are mostly known from the start.
-        self.room = [(max(8, 4 * len(c.locals)), len(c.inputs) + 4) for c in self.components]
+        self.room = [(max(64, 4 * len(c.locals)), len(c.inputs) + 4) for c in self.components]
         self.atoms: list[list[tuple[int, Formula]]] = [[] for _ in self.components]
         for n, clause in enumerate(compiler.clauses):
             for comp, node in clause.atoms:
@@ -118,8 +118,8 @@ class Arrays:
             ruled[n // BITS] |= (row[at.T_PROGRAM] >= 0) << (n % BITS)
         head = at.RECORDS + at.RECORD * self.count
         sizes = [locals_ * (self.row + len(numbers)) for (locals_, _), numbers in zip(self.room, self.numbers, strict=True)]
-        # One more than is used: the kernel reads a word ahead.
-        b: Ints = np.zeros(head + 2 * len(every) + len(code) + sum(sizes) + 1, np.int64)
+        # Three more than are used: the kernel reads four words of a row at once, however few it has.
+        b: Ints = np.zeros(head + 2 * len(every) + len(code) + sum(sizes) + 3, np.int64)
         b[at.B_COMPONENTS], b[at.B_TRIGGERS], b[at.B_CLAUSE_WORDS], b[at.B_ROW] = self.count, triggers, self.words, self.row
         b[at.B_CASCADE], b[at.B_TRIGGER_WORDS] = self.tables.system.cascade, len(every)
         b[at.LOWEST : at.LOWEST + 64] = lowest_bits()
@@ -201,12 +201,15 @@ class Arrays:
         return any(len(c.locals) > 1 << w for c, w in zip(self.components, self.layout.widths, strict=True))
 
     def widened(self) -> Layout:
-        """A layout with room for every local state known, and for twice as many where a component outgrew its own.
+        """A layout with room for every local state known; for twice as many where a component outgrew its own, if that costs no word more.
 
-        A new layout means that every key is written anew, so it should not be needed again when there are many.
+        A new layout means that every key is written anew, so it should not be needed again when there are many; but each step copies
+        and compares every word of a key, so a word is worth more.
         """
-        wanted = [(len(c.locals) - 1).bit_length() for c in self.components]
-        return layout([w if n <= w else n + 1 for n, w in zip(wanted, self.layout.widths, strict=True)])
+        wanted = [max(1, (len(c.locals) - 1).bit_length()) for c in self.components]
+        roomy = layout([w if n <= w else n + 1 for n, w in zip(wanted, self.layout.widths, strict=True)])
+        exact = layout(wanted)
+        return exact if exact.words < roomy.words else roomy
 
     def _describe(self, comp: int, local: int, state: Any) -> None:
         row, decided = [0] * self.words, dict[int, bool]()

@@ -28,10 +28,11 @@ from turnproof.checkers.network.kernel.places import (
     CUR,
     CUTS,
     M_EDGES,
+    M_EDGES_AT,
     M_FIRST,
     M_FREE,
     M_MOST,
-    M_NODES,
+    M_ROW,
     MISSED,
     REDO,
     SHARDS,
@@ -61,6 +62,8 @@ ROOM = 1 << 16
 """Successors that a buffer holds."""
 RECENT = 1 << 10
 """Successors remembered, so that one found again at once is not looked up."""
+ROW = 1 << 7
+"""The most local states of a component of which every one has a place of its own where the outcomes of steps are remembered."""
 ALONE = 4_000
 """A level smaller than this is not worth a second thread."""
 
@@ -130,9 +133,10 @@ class CompiledWalk:
         return np.zeros((SHARDS, room, self.arrays.layout.words), np.int64)
 
     def _forget(self, memo: Ints) -> Ints:
-        """No outcome of a step is known any more; every trigger is a node to begin with."""
+        """No outcome of a step is known any more."""
         memo[:] = 0
-        memo[M_NODES], memo[M_FREE] = len(self.triggers), M_FIRST + M_EDGES
+        memo[M_EDGES_AT], memo[M_ROW] = M_FIRST + len(self.triggers), ROW
+        memo[M_FREE] = memo[M_EDGES_AT] + M_EDGES
         return memo
 
     def _begin(self) -> int:

@@ -78,15 +78,18 @@ its need; clause bits that must be set, one word after the other, and that must 
 from a state, and is asked once (-1: it counts all the same, and is asked every time)."""
 
 # ── memo: outcomes of steps that were taken before ──
-M_FREE, M_NODES, M_USED, M_FIRST = 0, 1, 2, 8
-"""Where the free room begins, how many nodes and how many edges there are, where the edges begin. An edge: what it is found by (a node
-and a local state, plus one), then whether it leads to an outcome, then the component to look at next, then the next node or the place
-of the outcome. An outcome: whether anything changed, what is added to the shard hash and to each word of the key."""
-M_EDGES = 1 << 16
-"""Room for edges; half of it is used at most."""
+M_FREE, M_NODES, M_USED, M_EDGES_AT, M_ROW, M_FIRST = 0, 1, 2, 3, 4, 8
+"""Where the free room begins, how many hashed nodes and how many of their edges there are, where the hashed edges begin, the most local
+states of a component whose nodes have rows, and where the words of the triggers begin. The word of a trigger, and an edge, say how to go
+on: the next node, the component that it looks at, and whether its edges are hashed; or the place of the outcome. An outcome: whether
+anything changed, what is added to the shard hash and to each word of the key. A node is the place of its row, which has an edge for each
+local state; of a component with very many local states, of which few come together with what was read before, it is a number, and the
+edges are found by that and the local state, plus one."""
+M_EDGES = 1 << 15
+"""Room for hashed edges; three quarters of it are used at most."""
 M_ID, M_LOCAL = 18, 17
-M_MOST, M_OUTCOME, M_KEY = (1 << M_ID) - 1, 1 << (M_ID + 8), M_ID + 9
-"""Bits of an edge: 18 for a place or a node, 8 for a component, 1, then 18 for a node and 17 for a local state, which make 62."""
+M_MOST, M_OUTCOME, M_HASHED, M_KEY = (1 << M_ID) - 1, 1 << (M_ID + 8), 1 << (M_ID + 9), M_ID + 10
+"""Bits of an edge: 18 for a place or a node, 8 for a component, 1 and 1, then of a hashed one 18 for a node and 17 for a local state."""
 
 OK, MISSING, BROKEN = 0, 1, 2
 """How a step ended."""

@@ -262,7 +262,7 @@ def unpack(b: Ints, w: Ints, keys: Ints, i: Number) -> None:
     if words > 1:
         for n in range(1, words):
             w[KEY + n] = w[HOME + n] = keys[i * words + n]
-    spread, bits, more = np.int64(0), np.int64(0), np.int64(0)
+    spread, bits, more, third, fourth = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     record = np.int64(RECORDS)
     for comp in range(b[B_COMPONENTS]):
         local = (w[KEY + b[record + R_WORD]] >> b[record + R_SHIFT]) & b[record + R_MASK]
@@ -271,10 +271,12 @@ def unpack(b: Ints, w: Ints, keys: Ints, i: Number) -> None:
         row = b[record + R_BITS] + local * rows
         bits |= b[row]
         more |= b[row + 1]
+        third |= b[row + 2]
+        fourth |= b[row + 3]
         record += RECORD
-    w[SAT], w[SAT + 1] = bits, more
+    w[SAT], w[SAT + 1], w[SAT + 2], w[SAT + 3] = bits, more, third, fourth
     w[SPREAD] = w[HOME_SPREAD] = spread
-    for n in range(2, rows, 2):
+    for n in range(4, rows, 2):
         unpack_more(b, w, rows, n)
 
 

@@ -21,7 +21,6 @@ from turnproof.checkers.network.kernel.places import (
     B_LOG,
     B_QUIET_SEEN,
     B_READ,
-    B_TRIGGER,
     B_TRIGGER_WORDS,
     B_TRIGGERS,
     B_WORDS,
@@ -35,14 +34,17 @@ from turnproof.checkers.network.kernel.places import (
     KEY,
     LOGGED,
     M_EDGES,
+    M_EDGES_AT,
     M_FIRST,
     M_FREE,
+    M_HASHED,
     M_ID,
     M_KEY,
     M_LOCAL,
     M_MOST,
     M_NODES,
     M_OUTCOME,
+    M_ROW,
     M_USED,
     MISSING,
     OK,
@@ -51,14 +53,15 @@ from turnproof.checkers.network.kernel.places import (
     Q_PLACE,
     Q_PROGRAM,
     QUIET,
+    R_MASK,
     READ,
+    RECORD,
+    RECORDS,
     REDO,
     SAT,
     SHARDS,
     SPREAD,
     STEPS,
-    T_BUDGET,
-    T_COMPONENT,
     TOUCHED_BITS,
     WHY,
     Ints,
@@ -142,7 +145,7 @@ def expand_row(
     for e in range(count):
         t = w[b[B_ENABLED] + e]
         if free == 0:
-            known = recall(a, b, w, memo, t)
+            known = recall(w, memo, t)
             if known != 0:
                 moved = memo[known]
                 steps += 1
@@ -184,31 +187,27 @@ def expand_row(
 
 
 @compiled
-def recall(a: Small, b: Ints, w: Ints, memo: Ints, t: Number) -> Number:
+def recall(w: Ints, memo: Ints, t: Number) -> Number:
     """Where the outcome of trigger ``t`` lies in ``memo``; 0 if the components it reads were never in these local states together.
 
     A step depends on nothing but the local states it reads. So they are followed, in the order of reading: each leads to the next
     component to look at, or to the outcome.
     """
-    trigger = b[B_TRIGGER] + 4 * t
-    node, comp = np.int64(t), np.int64(a[trigger + T_BUDGET])
-    if comp < 0:
-        comp = np.int64(a[trigger + T_COMPONENT])
-    while True:
-        edge = memo[edge_of(memo, node, w[CUR + comp])]
-        if edge == 0 or edge & M_OUTCOME:
-            return int(edge & M_MOST)
-        node, comp = edge & M_MOST, (edge >> M_ID) & 255
+    word = memo[M_FIRST + t]
+    while word != 0 and word & M_OUTCOME == 0:
+        local, node = w[CUR + ((word >> M_ID) & 255)], word & M_MOST
+        word = memo[edge_of(memo, node, local)] if word & M_HASHED else memo[node + local]
+    return int(word & M_MOST)
 
 
 @compiled
 def edge_of(memo: Ints, node: Number, local: Number) -> Number:
-    """The place of what follows after ``local`` was read at ``node``, or the empty one where that belongs."""
+    """The place of the hashed edge for ``local`` at ``node``, or the empty one where that belongs."""
     wanted = (node << M_LOCAL | local) + 1
-    place = ((wanted * MIX_1) >> 40) & (M_EDGES - 1)
-    while memo[M_FIRST + place] != 0 and memo[M_FIRST + place] >> M_KEY != wanted:
+    first, place = memo[M_EDGES_AT], ((wanted * MIX_1) >> 40) & (M_EDGES - 1)
+    while memo[first + place] != 0 and memo[first + place] >> M_KEY != wanted:
         place = (place + 1) & (M_EDGES - 1)
-    return M_FIRST + place
+    return first + place
 
 
 @compiled
@@ -235,33 +234,42 @@ def repeat(b: Ints, w: Ints, memo: Ints, known: Number, cache: Ints, last: Numbe
 def remember(b: Ints, w: Ints, memo: Ints, t: Number) -> None:
     """Note the outcome of the step just taken, as long as there is room."""
     words, first = b[B_WORDS], b[B_READ]
-    if memo[M_USED] + w[READ] > M_EDGES // 2 or memo[M_FREE] + words + 2 > M_MOST:
+    if memo[M_USED] + w[READ] > M_EDGES // 4 * 3 or memo[M_FREE] + w[READ] * memo[M_ROW] + words + 2 > M_MOST:
         return
-    node, before, edge = np.int64(t), np.int64(-1), np.int64(-1)
+    place, key = np.int64(M_FIRST + t), np.int64(0)
     for n in range(w[READ]):
         comp, again = w[first + n], False
         for earlier in range(n):
             again = again or w[first + earlier] == comp
         if again:
             continue
-        local = w[BEFORE + comp]
+        local, size = w[BEFORE + comp], b[RECORDS + RECORD * comp + R_MASK] + 1
         if local >> M_LOCAL != 0:
             return
-        if edge >= 0:
-            if memo[edge] == 0:
-                memo[edge] = before << M_KEY | comp << M_ID | memo[M_NODES]
-                memo[M_NODES] += 1
-                memo[M_USED] += 1
-            node = memo[edge] & M_MOST
-        before = (node << M_LOCAL | local) + 1
-        edge = np.int64(edge_of(memo, node, local))
+        if memo[place] == 0:
+            memo[place] = key | comp << M_ID | new_node(memo, size)
+        node = memo[place] & M_MOST
+        if size > memo[M_ROW]:
+            place, key = np.int64(edge_of(memo, node, local)), ((node << M_LOCAL | local) + 1) << M_KEY
+            memo[M_USED] += memo[place] == 0
+        else:
+            place, key = node + local, np.int64(0)
     known = memo[M_FREE]
     memo[M_FREE] += words + 2
-    memo[M_USED] += 1
-    memo[edge] = before << M_KEY | M_OUTCOME | known
+    memo[place] = key | M_OUTCOME | known
     memo[known], memo[known + 1] = np.int64(changed(b, w)), w[SPREAD] - w[HOME_SPREAD]
     for n in range(words):
         memo[known + 2 + n] = w[KEY + n] - w[HOME + n]
+
+
+@compiled
+def new_node(memo: Ints, size: Number) -> Number:
+    """A node for a component with room for so many local states, and the bit that says whether its edges are hashed."""
+    if size > memo[M_ROW]:
+        memo[M_NODES] += 1
+        return M_HASHED | memo[M_NODES]
+    memo[M_FREE] += size
+    return memo[M_FREE] - size
 
 
 @compiled
