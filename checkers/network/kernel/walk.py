@@ -207,7 +207,7 @@ def edge_of(memo: Ints, node: Number, local: Number) -> Number:
     first, place = memo[M_EDGES_AT], ((wanted * MIX_1) >> 40) & (M_EDGES - 1)
     while memo[first + place] != 0 and memo[first + place] >> M_KEY != wanted:
         place = (place + 1) & (M_EDGES - 1)
-    return first + place
+    return int(first + place)
 
 
 @compiled
@@ -267,9 +267,9 @@ def new_node(memo: Ints, size: Number) -> Number:
     """A node for a component with room for so many local states, and the bit that says whether its edges are hashed."""
     if size > memo[M_ROW]:
         memo[M_NODES] += 1
-        return M_HASHED | memo[M_NODES]
+        return int(M_HASHED | memo[M_NODES])
     memo[M_FREE] += size
-    return memo[M_FREE] - size
+    return int(memo[M_FREE] - size)
 
 
 @compiled
