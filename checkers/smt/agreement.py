@@ -52,6 +52,7 @@ class Agreed:
     differences: tuple[Disagreement, ...]
 
 
+KINDS = {"taken": Taken, "ignored": Ignored, "refused": Refused}
 FEW = 3
 """Differences reported for one reading and event."""
 
@@ -88,8 +89,7 @@ def _same(graph: Graph, event: int, node: int, answer: Answer[Any, Any]) -> bool
 
 def well_formed(answer: Answer[Any, Any]) -> bool:
     """Whether the answer is of the kind, and with the words, that its row gives."""
-    kind = {"taken": Taken, "ignored": Ignored, "refused": Refused}[answer.row.answer]
-    return type(answer) is kind and (isinstance(answer, Taken) or answer.why == answer.row.ignore + answer.row.refuse)
+    return type(answer) is KINDS[answer.row.answer] and (isinstance(answer, Taken) or answer.why == answer.row.ignore + answer.row.refuse)
 
 
 def _difference(graph: Graph, reading: str, event: int, node: int, answer: Answer[Any, Any]) -> Disagreement:

@@ -141,11 +141,14 @@ def answer(row: Row[S, F], state: S, phase: str, env: Environment) -> Answer[S, 
 
 
 def interpreter(rows: tuple[Row[S, F], ...], phase: str) -> Callable[[S, object], Answer[S, F]]:
-    """``step`` by trying the rows in order."""
+    """``step`` by trying the rows of the event in order."""
+    of: dict[type, list[Row[S, F]]] = {}
+    for row in rows:
+        of.setdefault(row.event, []).append(row)
 
     def step(state: S, event: object) -> Answer[S, F]:
         env = _Remembering(state, event)
-        for row in rows:
+        for row in of.get(type(event), ()):
             if matches(row, state, event, phase, env):
                 return answer(row, state, phase, env)
         return Refused(HOLE.refuse, cast("Row[S, F]", HOLE))
