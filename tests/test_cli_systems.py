@@ -353,5 +353,5 @@ def test_a_promise_about_the_future_needs_its_edges_in_memory_too(calls: Path) -
     assert said["nobody commits where another aborts"].outcome is Outcome.HOLDS
     ends = said["everybody ends"]
     assert ends.outcome is Outcome.UNDETERMINED
-    assert re.fullmatch(r"the memory limit of [\d.]+ MB is too low: 1,097 steps take 0.0549 MB", ends.detail)
+    assert re.fullmatch(r"the memory limit of [\d.]+ MB is too low: 1,097 steps take 0.0263 MB", ends.detail)
     assert {v.check: v.outcome for v in check(COMMIT, explore(COMMIT, memory=states + 10_000_000))}["everybody ends"] is Outcome.HOLDS

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from systems import CALL_SPEC, Caller, caller
 
-from turnproof.checkers.network import explicit, labelled, plain
+from turnproof.checkers.network import plain
 from turnproof.checkers.network.explicit import check, explore
 from turnproof.checkers.network.kernel import jit
 from turnproof.checkers.verdict import Outcome
@@ -33,8 +33,7 @@ def test_without_numba_the_answers_are_the_same(monkeypatch: pytest.MonkeyPatch)
     def none(name: str, *given: Any) -> Any:
         return None if name == "numba" else real(name, *given)
 
-    for module in (explicit, labelled):
-        monkeypatch.setattr(module.importlib.util, "find_spec", none)
+    monkeypatch.setattr(importlib.util, "find_spec", none)
     assert explore(spec).walk.engine == "plain Python"
     assert told(spec) == with_numba
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from turnproof.checkers.network.explicit import NetworkGraph, explore, judge_property, violation
+from turnproof.checkers.network.explicit import NetworkGraph, explore, violation
 from turnproof.checkers.network.play import Play
 from turnproof.checkers.network.triggers import show_event
-from turnproof.checkers.verdict import Outcome
 from turnproof.machines import session as target
 from turnproof.machines import session_start, session_stop
 from turnproof.machines.session_mark import MACHINE as V4
@@ -17,7 +16,7 @@ from turnproof.machines.session_start import Prepared, SendDue
 from turnproof.machines.session_stream import MACHINE as STREAM
 from turnproof.machines.session_stream import Arrived, Dropped, Published, SnapshotTaken, Stream, StreamPhase, Subscribed, What
 from turnproof.machines.session_words import Past
-from turnproof.specs import session_ends, session_history
+from turnproof.specs import session_history
 from turnproof.specs import session_properties as p
 from turnproof.specs.catalog import specifications, systems
 from turnproof.specs.language import Sometimes, Spec
@@ -28,7 +27,7 @@ from turnproof.specs.session_parts import ASKS, DEATH, MORE, N2, POWERS, World
 from turnproof.specs.session_requests import Prompted, PromptTaken, ReplyHandled
 from turnproof.specs.session_requirements import REQUIREMENTS, TESTS
 from turnproof.specs.session_system import SPEC
-from turnproof.specs.session_target import BLIND, ONE, STOPPED_ENDING, TARGET, WHOLE
+from turnproof.specs.session_target import BLIND, ONE, TARGET, WHOLE
 from turnproof.specs.system import Switch, SystemSpec
 
 BY_NAME = {machine.name: machine for machine in VERSIONS}
@@ -215,17 +214,6 @@ def test_every_requirement_is_discharged_by_a_specification_or_a_named_test() ->
     for node in TESTS.values():
         path, name = node.split("::")
         assert f"def {name}(" in (Path(__file__).parent / Path(path).name).read_text(encoding="utf-8")
-
-
-@pytest.mark.soak
-def test_turns_end_also_where_one_is_stopped() -> None:
-    """The promises of ``session_ends`` in a world with a Stop: some millions of states with their edges."""
-    properties = session_ends.promises(STOPPED_ENDING)
-    spec = SystemSpec(
-        system=STOPPED_ENDING.system("session_stopped_ends"), requirements=REQUIREMENTS, properties=properties, tokens=3, counter=3
-    )
-    graph = explore(spec)
-    assert [(q.name, judge_property(graph, q).outcome) for q in properties] == [(q.name, Outcome.HOLDS) for q in properties]
 
 
 @pytest.mark.soak

@@ -20,11 +20,12 @@ from turnproof.checkers.progress import SILENT, Progress
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
 from turnproof.machines.kernel import TableError
 from turnproof.specs.language import Always, Property, Step
-from turnproof.specs.system import NoDeadlock, System, SystemSpec, SystemVariant
+from turnproof.specs.system import NoDeadlock, System, SystemSpec, SystemVariant, Within
 
 if TYPE_CHECKING:
     from turnproof.checkers.network.compiled import CompiledWalk
     from turnproof.checkers.network.labelled import Judgement, Labels
+    from turnproof.checkers.network.promised import Promised
 
 
 @attrs.define(eq=False)
@@ -44,13 +45,24 @@ class NetworkGraph:
     """Bytes that the edges may take, too; None: as many as there are."""
     judged: dict[str, Judgement] = attrs.field(factory=dict)
     _labels: Labels | None = None
+    _promised: Promised | None = None
 
     @property
     def labels(self) -> Labels:
-        """The graph with its edges, for liveness; made when first asked for."""
+        """The graph with its edges, for bounds, and for promises about the future where :attr:`promised` is None; made when asked for."""
         if self._labels is None:
-            self._labels = self.engine.labels(self.properties)
+            compiled = not isinstance(self.engine, PlainWalk)
+            self._labels = self.engine.labels(tuple(p for p in self.properties if isinstance(p, Within) or not compiled))
         return self._labels
+
+    @property
+    def promised(self) -> Promised | None:
+        """The graph for promises about the future, made when first asked for; None of a plain walk."""
+        if self._promised is None and not isinstance(self.engine, PlainWalk):
+            from turnproof.checkers.network.promised import Promised
+
+            self._promised = Promised(self.engine, self.properties)
+        return self._promised
 
     def bounds(self) -> str:
         """``exhaustive (55 states, 100 steps; 2 tokens, counters to 2)``."""

@@ -1,93 +1,273 @@
-"""Where fair runs can stay for ever, for graphs too large for the search of :mod:`turnproof.checkers.liveness` alone.
+"""Compiled loops over the graph of promises: its steps once more, and where fair runs can stay for ever.
 
-The definition is that module's: a component is fair if every weak assumption is somewhere not enabled or taken inside, and every
-strong one taken inside or nowhere enabled; where a strong one is enabled and never taken, the nodes where it is enabled are
-removed and the rest is taken apart again. Here all components are treated at once, with arrays.
+A graph is rows of steps: ``first[n]`` to ``first[n + 1]`` are those of node ``n``, and ``target`` says where they lead. What holds is
+bits: bit k of ``does[n]`` says that assumption k is enabled in a node, bit k of ``takes[e]`` that a step takes it.
+
+The definition is that of :mod:`turnproof.checkers.liveness`: a component is fair if every weak assumption is somewhere not enabled or
+taken inside, and every strong one taken inside or nowhere enabled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from weakref import WeakKeyDictionary
-
 import numpy as np
 
-from turnproof.checkers.columns import Array
-from turnproof.checkers.liveness import Assumption, Edges
-from turnproof.checkers.network.kernel.graph import components, in_order, reach
+from turnproof.checkers.network.kernel.jit import compiled, pointer, prefetch
+from turnproof.checkers.network.kernel.places import B_ENABLED, B_TRIGGERS, B_WORDS, KEY, OK, SPREAD, Bytes, Ints, Number, Small, Truths
+from turnproof.checkers.network.kernel.states import mix, search
+from turnproof.checkers.network.kernel.step import changed, clauses_after, enabled, evaluate, perform, shard_of, undo, unpack
+
+AHEAD = 32
+"""How many rows before it is looked at the place of a row is asked of memory; a power of two."""
+FAIR, AGAIN, LATER = 1, 2, 4
+"""What is known of a node: a fair run can visit it again and again; it is to be looked at again; it is not the first of its component."""
 
 
-class Rows:
-    """The edges of a graph, sorted by where they come from (or, ``backwards``, by where they go)."""
-
-    def __init__(self, edges: Edges, *, backwards: bool = False) -> None:
-        self.nodes = edges.nodes
-        source, target = (edges.target, edges.source) if backwards else (edges.source, edges.target)
-        self.first: Array = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=edges.nodes))]).astype(np.int64)
-        self.order: Array | None = None
-        if len(source) and (source[1:] < source[:-1]).any():
-            self.order = np.empty(len(source), np.int64)
-            in_order(source.astype(np.int32), self.first.copy(), self.order)
-            target = target[self.order]
-        self.target: Array = target.astype(np.int32)
-
-    def sorted(self, mask: Array) -> Array:
-        """A mask over edges, in the order of the rows, as bytes: the kernel's pointers know no truth values."""
-        made: Array = np.ascontiguousarray(mask if self.order is None else mask[self.order]).view(np.uint8)
-        return made
-
-    def reachable(self, allowed: Array, starts: Array) -> Array:
-        """Node -> whether it can be reached from ``starts`` along ``allowed`` edges."""
-        seen = starts.copy()
-        stack = np.zeros(self.nodes + 1, np.int32)
-        begin = np.flatnonzero(starts)
-        stack[: len(begin)] = begin
-        reach(self.first, self.target, self.sorted(allowed), seen.view(np.uint8), stack, len(begin))
-        return seen
-
-    def components(self, allowed: Array, wanted: Array) -> tuple[Array, int]:
-        """Node -> the number of its strongly connected component, -1 outside ``wanted``; and how many there are."""
-        component, index = (np.full(self.nodes, -1, np.int32) for _ in range(2))
-        low, stack, path = (np.zeros(self.nodes + 1, np.int32) for _ in range(3))
-        at = np.zeros(self.nodes, np.int64)
-        made = components(self.first, self.target, self.sorted(allowed), wanted.view(np.uint8), component, index, low, at, stack, path)
-        return component, int(made)
+# ── the steps ──
 
 
-_FORWARDS: WeakKeyDictionary[Edges, Rows] = WeakKeyDictionary()
-_BACKWARDS: WeakKeyDictionary[Edges, Rows] = WeakKeyDictionary()
+@compiled
+def steps_of(
+    a: Small,
+    b: Ints,
+    w: Ints,
+    keys: Ints,
+    first: Number,
+    last: Number,
+    programs: Small,
+    bits: Ints,
+    does: Ints,
+    target: Ints,
+    label: Small,
+    takes: Ints,
+    known: Truths,
+) -> tuple[Number, Number]:
+    """The steps from rows ``first`` to ``last`` - 1: target; row, trigger, target's shard (-1: the row itself); what holds, as bits.
 
-
-def rows_of(edges: Edges, *, backwards: bool = False) -> Rows:
-    """The rows of a graph, made once: every promise about it asks for the same."""
-    known = _BACKWARDS if backwards else _FORWARDS
-    if edges not in known:
-        known[edges] = Rows(edges, backwards=backwards)
-    return known[edges]
-
-
-def fair_nodes(edges: Edges, rows: Rows, allowed: Array, wanted: Array, fairness: Sequence[Assumption]) -> Array:
-    """Node -> whether some fair run, inside ``wanted`` and along ``allowed``, can visit it again and again."""
-    fair: Array = np.zeros(edges.nodes, np.bool_)
-    todo = wanted.copy()
-    while todo.any():
-        component, made = rows.components(allowed, todo)
-        inside = np.flatnonzero(allowed & (component[edges.source] >= 0) & (component[edges.source] == component[edges.target]))
-        mine = component[todo]
-        size = np.bincount(mine, minlength=made)
-        unfair, unmet = np.zeros(made, np.bool_), np.zeros(edges.nodes, np.bool_)
-        again = np.zeros(made, np.bool_)
-        for assumption in fairness:
-            enabled = np.bincount(mine[assumption.enabled[todo]], minlength=made)
-            taken = np.bincount(component[edges.source[inside[assumption.taken[inside]]]], minlength=made) > 0
-            if not assumption.strong:
-                unfair |= (enabled == size) & ~taken
+    ``programs`` are those of the questions about steps, and last the one that says whether a step has an effect. ``bits``: the questions
+    that matter only where an assumption is enabled, all others, and those that a step without change or effect does not answer.
+    A step that changes nothing, and of which nothing holds, is left out. ``known`` becomes false for a row with a step that is not
+    followed. Stops before the arrays are full: gives the row not dealt with yet, and how many steps were written.
+    """
+    pa, pb, pw, asked, made = pointer(a), pointer(b), pointer(w), pointer(programs), 0
+    acted = np.int64(programs[len(programs) - 1])
+    for i in range(first, last):
+        if made + b[B_TRIGGERS] > len(target):
+            return i, made
+        unpack(pb, pw, pointer(keys), i)
+        wanted = does[i] & bits[0] | bits[1]
+        for e in range(enabled(pa, pb, pw)):
+            t = w[b[B_ENABLED] + e]
+            if perform(pa, pb, pw, t) != OK:
+                known[i] = False
+                undo(pb, pw)
                 continue
-            lacking = (enabled > 0) & ~taken
-            again |= lacking
-            unmet |= assumption.enabled & (component >= 0) & lacking[component]
-        settled = ~unfair & ~again
-        fair |= (component >= 0) & settled[component]
-        # What lacks a strong assumption is taken apart again without the places where that is enabled; the rest is decided.
-        todo = (component >= 0) & (again & ~unfair)[component] & ~unmet
-    return fair
+            clauses_after(pb, pw)
+            holds = which(pa, pb, pw, asked, wanted)
+            moved = changed(pb, pw)
+            if not moved and holds & bits[2] != 0 and evaluate(pa, pb, pw, acted) == 0:
+                holds &= ~bits[2]
+            if moved or holds != 0:
+                for n in range(b[B_WORDS]):
+                    target[made, n] = w[KEY + n]
+                label[made, 0], label[made, 1], label[made, 2] = i, t, shard_of(w[SPREAD]) if moved else -1
+                takes[made] = holds
+                made += 1
+            undo(pb, pw)
+    return last, made
+
+
+@compiled
+def which(a: Small, b: Ints, w: Ints, programs: Small, wanted: Number) -> Number:
+    """Which of the wanted questions hold of the step at hand, as bits."""
+    holds, q = np.int64(0), np.int64(0)
+    while wanted != 0:
+        if wanted & 1 and evaluate(a, b, w, np.int64(programs[q])) != 0:
+            holds |= np.int64(1) << q
+        wanted >>= 1
+        q += 1
+    return int(holds)
+
+
+@compiled
+def number(rows: Ints, label: Small, count: Number, shard: Number, slots: Ints, numbers: Small, target: Small) -> None:
+    """The numbers of those rows that lie in ``shard``."""
+    given, table, named, words, last = pointer(rows), pointer(slots), pointer(numbers), rows.shape[1], len(slots) - 1
+    mine, places = np.empty(count, np.int32), np.empty(count, np.int64)
+    made = np.int64(0)
+    for i in range(count):
+        if label[i, 2] == shard:
+            mine[made] = i
+            places[made] = mix(given, i * words, words) & last
+            made += 1
+    for n in range(made):
+        if n + AHEAD < made:
+            prefetch(table, places[n + AHEAD] * words)
+            prefetch(named, places[n + AHEAD])
+        target[mine[n]] = named[search(given, mine[n] * words, words, table, places[n], last)]
+
+
+# ── ways ──
+
+
+@compiled
+def reach(first: Ints, target: Small, takes: Ints, blocked: Number, region: Bytes, seen: Bytes, stack: Small, count: Number) -> None:
+    """Mark in ``seen`` what is reached in ``region`` from the ``count`` nodes on the stack, which are marked, without a blocked step."""
+    top = np.int64(count)
+    while top > 0:
+        top -= 1
+        node = np.int64(stack[top])
+        for e in range(first[node], first[node + 1]):
+            other = np.int64(target[e])
+            if seen[other] == 0 and region[other] != 0 and takes[e] & blocked == 0:
+                seen[other] = 1
+                stack[top] = other
+                top += 1
+
+
+@compiled
+def begun(target: Small, takes: Ints, begins: Number, blocked: Number, region: Bytes, starts: Bytes) -> Number:
+    """Mark the nodes of ``region`` to which a step leads that begins something and is not blocked; how many begin it at all."""
+    found = np.int64(0)
+    for e in range(len(target)):
+        if takes[e] & begins != 0:
+            found += 1
+            if takes[e] & blocked == 0 and region[target[e]] != 0:
+                starts[target[e]] = 1
+    return int(found)
+
+
+@compiled
+def leading(first: Ints, target: Small, goal: Bytes) -> None:
+    """Mark what leads to a goal, in as many passes as it takes. Most nodes lead to later ones, so each pass goes from back to front."""
+    more = True
+    while more:
+        more = False
+        for node in range(len(goal) - 1, -1, -1):
+            if goal[node] == 0:
+                for e in range(first[node], first[node + 1]):
+                    if goal[target[e]] != 0:
+                        goal[node] = 1
+                        more = True
+                        break
+
+
+# ── components ──
+
+
+@compiled
+def fair_parts(
+    first: Ints,
+    target: Small,
+    takes: Ints,
+    does: Ints,
+    weak: Number,
+    strong: Number,
+    blocked: Number,
+    index: Small,
+    at: Ints,
+    stack: Small,
+    path: Small,
+    found: Bytes,
+) -> Number:
+    """Judge each strongly connected component of the nodes whose ``index`` is 0; how many nodes are FAIR or to be looked at AGAIN.
+
+    The other nodes have an index that is one more than there are nodes. Components are found with one number a node (D. J. Pearce, "A
+    space-efficient algorithm for finding strongly connected components", 2016): its index while it is on the way, and then the number
+    of its component, which is larger than every index from then on. ``path`` is how the search went down; ``stack`` what waits for the
+    first of its component; ``at`` the next step of each node.
+    """
+    nodes = len(index)
+    clock, component, waiting, marked = np.int64(1), np.int64(nodes), np.int64(0), np.int64(0)
+    for root in range(nodes):
+        if index[root] != 0:
+            continue
+        depth = np.int64(0)
+        path[0], at[root], index[root] = root, first[root], clock
+        clock += 1
+        while depth >= 0:
+            node = np.int64(path[depth])
+            below = descend(first, target, takes, blocked, index, at, found, node)
+            if below >= 0:
+                depth += 1
+                path[depth], at[below], index[below] = below, first[below], clock
+                clock += 1
+                continue
+            depth -= 1
+            lowest = np.int64(index[node])
+            if depth >= 0 and lowest < index[path[depth]]:
+                index[path[depth]] = lowest
+                found[path[depth]] |= LATER
+            stack[waiting] = node
+            waiting += 1
+            if found[node] & LATER:
+                continue
+            begins = waiting - 1
+            while begins > 0 and index[stack[begins - 1]] >= lowest:
+                begins -= 1
+            clock -= waiting - begins
+            for n in range(begins, waiting):
+                index[stack[n]] = component
+            marked += verdict(first, target, takes, does, weak, strong, blocked, index, stack, begins, waiting, found)
+            component -= 1
+            waiting = begins
+    return int(marked)
+
+
+@compiled
+def descend(first: Ints, target: Small, takes: Ints, blocked: Number, index: Small, at: Ints, found: Bytes, node: Number) -> Number:
+    """The next node to go down to from ``node``, or -1 when its steps are done."""
+    lowest = np.int64(index[node])
+    for e in range(at[node], first[node + 1]):
+        if takes[e] & blocked != 0:
+            continue
+        other = np.int64(target[e])
+        if index[other] == 0:
+            at[node] = e + 1
+            return other
+        if index[other] < lowest:
+            lowest = np.int64(index[other])
+            index[node] = lowest
+            found[node] |= LATER
+    at[node] = first[node + 1]
+    return -1
+
+
+@compiled
+def verdict(
+    first: Ints,
+    target: Small,
+    takes: Ints,
+    does: Ints,
+    weak: Number,
+    strong: Number,
+    blocked: Number,
+    index: Small,
+    stack: Small,
+    begins: Number,
+    ends: Number,
+    found: Bytes,
+) -> Number:
+    """Mark the nodes of one component, ``stack[begins:ends]``, in ``found``; how many are marked.
+
+    Where it lacks nothing but a strong assumption, what does not enable that is to be looked at again.
+    """
+    always, some = np.int64(-1), np.int64(0)
+    for n in range(begins, ends):
+        always &= does[stack[n]]
+        some |= does[stack[n]]
+    lacks = always & weak | some & strong
+    for n in range(begins, ends):
+        node = np.int64(stack[n])
+        found[node] = 0
+        if lacks != 0:
+            for e in range(first[node], first[node + 1]):
+                if takes[e] & lacks != 0 and takes[e] & blocked == 0 and index[target[e]] == index[node]:
+                    lacks &= ~np.int64(takes[e])
+    if lacks & weak != 0:
+        return 0
+    marked = np.int64(0)
+    for n in range(begins, ends):
+        if does[stack[n]] & lacks == 0:
+            found[stack[n]] = FAIR if lacks == 0 else AGAIN
+            marked += 1
+    return int(marked)

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from turnproof.checkers.network.labelled import Judgement
 
 BYTES_PER_EDGE = 50
-"""Of a step while promises about the future are judged: its ends, its beginning, what holds of it, and the work on cycles (measured)."""
+"""Of a step while promises with a time are judged: its ends, its beginning, what holds of it, and the longest way (measured)."""
+BYTES_PER_STEP = 24
+"""Of a step while promises about the future are judged: where it leads, what holds of it, and the work on components (measured)."""
 
 
 def check(spec: SystemSpec, graph: NetworkGraph, *, progress: Progress | None = None) -> list[Verdict]:
@@ -97,9 +99,9 @@ def _flaw_story(graph: NetworkGraph, flaw: Flaw) -> Story:
 def judge_property(graph: NetworkGraph, prop: Property) -> Verdict:
     """The verdict on one property."""
     started = time.perf_counter()
-    if isinstance(prop, Within) and graph.walk.complete and not without_edges(graph):
+    if isinstance(prop, Within) and graph.walk.complete and not without_edges(graph, prop):
         return attrs.evolve(_in_time(graph, prop), requirements=prop.requirements, seconds=time.perf_counter() - started)
-    open_because = without_edges(graph) if isinstance(prop, LeadsTo | EventuallyAlways | Within) else ""
+    open_because = without_edges(graph, prop) if isinstance(prop, LeadsTo | EventuallyAlways | Within) else ""
     outcome, detail, story = (Outcome.UNDETERMINED, open_because, None) if open_because else _judged(graph, prop)
     made = _verdict(graph, prop.name, outcome, detail, story)
     return attrs.evolve(made, requirements=prop.requirements, seconds=time.perf_counter() - started)
@@ -162,11 +164,11 @@ def _in_time(graph: NetworkGraph, prop: Within) -> Verdict:
     return _verdict(graph, prop.name, Outcome.VIOLATED, f"promised: {seconds(prop.milliseconds)}; {why}", story)
 
 
-def without_edges(graph: NetworkGraph) -> str:
-    """Why promises about the future cannot be judged on this graph; empty if they can."""
+def without_edges(graph: NetworkGraph, prop: Property) -> str:
+    """Why this promise about the future cannot be judged on this graph; empty if it can."""
     if graph.symmetry is not None:
         return "what follows for ever is not kept by representatives: run without --symmetry"
-    wanted = graph.walk.transitions * BYTES_PER_EDGE
+    wanted = graph.walk.transitions * (BYTES_PER_EDGE if isinstance(prop, Within) else BYTES_PER_STEP)
     if graph.walk.complete and graph.memory is not None and graph.walk.memory + wanted > graph.memory:
         return f"the memory limit of {graph.memory / 1e6:,.6g} MB is too low: {graph.walk.transitions:,} steps take {wanted / 1e6:,.3g} MB"
     return ""
@@ -209,18 +211,23 @@ def violation(graph: NetworkGraph, prop: Property) -> Counterexample | None:
 def judgement(graph: NetworkGraph, prop: LeadsTo | EventuallyAlways) -> Judgement:
     """What liveness found of a promise about the future; decided once for each graph."""
     if prop.name not in graph.judged:
-        from turnproof.checkers.network.labelled import judge
-
-        graph.judged[prop.name] = judge(graph.labels, prop)
+        graph.judged[prop.name] = _judgement(graph, prop)
     return graph.judged[prop.name]
 
 
+def _judgement(graph: NetworkGraph, prop: LeadsTo | EventuallyAlways) -> Judgement:
+    if graph.promised is None:
+        from turnproof.checkers.network.labelled import judge
+
+        return judge(graph.labels, prop)
+    from turnproof.checkers.network.promises import judge as judge_promise
+
+    return judge_promise(graph.promised, prop)
+
+
 def _lasso(graph: NetworkGraph, prop: LeadsTo | EventuallyAlways) -> Counterexample | None:
-    lasso = judgement(graph, prop).lasso
-    if lasso is None:
-        return None
-    trace = tuple(graph.labels.choice(edge) for edge in (*lasso.prefix, *lasso.cycle))
-    return _told(graph, prop, trace, len(lasso.prefix) + 1)
+    judged = judgement(graph, prop)
+    return None if judged.lasso is None else _told(graph, prop, judged.choices, len(judged.lasso.prefix) + 1)
 
 
 def _told(graph: NetworkGraph, prop: Property, trace: Trace, loop_from: int) -> Counterexample:

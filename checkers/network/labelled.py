@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Iterable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import attrs
 import numpy as np
 
 from turnproof.checkers.columns import Array
-from turnproof.checkers.liveness import Assumption, Edges, Lasso, Region, fair_members, find_lasso, reachable
+from turnproof.checkers.liveness import Assumption, Edges, Lasso, Region, find_lasso, reachable, without_fair_run
 from turnproof.checkers.network.walk import Choice
 from turnproof.checkers.network.within import read_within
 from turnproof.machines.kernel import Formula, formula, show, variables
 from turnproof.specs.language import EventuallyAlways, Fair, LeadsTo, Property, Said
 from turnproof.specs.system import System, Within
 from turnproof.specs.system_words import Received, acted, reads_step
-
-if TYPE_CHECKING:
-    from turnproof.checkers.network.fair import Rows
 
 
 def read_by(properties: Iterable[Property], system: System) -> tuple[list[Formula], list[Formula]]:
@@ -80,6 +75,8 @@ class Judgement:
     lasso: Lasso | None = None
     vacuous: str = ""
     unknown: bool = False
+    choices: tuple[Choice, ...] = ()
+    """What begins each step of the lasso."""
 
 
 def judge(labels: Labels, prop: LeadsTo | EventuallyAlways) -> Judgement:
@@ -87,97 +84,45 @@ def judge(labels: Labels, prop: LeadsTo | EventuallyAlways) -> Judgement:
     whole = leads_to(labels, prop) if isinstance(prop, LeadsTo) else eventually_always(labels, prop)
     region = attrs.evolve(whole, nodes=whole.nodes & labels.known)
     fairness = [assumption(labels, fair) for fair in prop.fairness]
-    ways = Ways(labels.edges)
-    among = ways.fair(region, fairness)
-    if among.any():
-        lasso = find_lasso(labels.edges, region, fairness, among=among)
-        if lasso is None:
-            raise RuntimeError(f"internal error: {prop.name!r} has a fair component without a fair run")
-        return Judgement(lasso)
-    idle = [fair.name for fair in fairness if not fair.enabled.any()]
-    if idle:
-        return Judgement(vacuous=f"vacuous: the fairness assumption {idle[0]!r} is enabled nowhere: drop it, or correct its condition")
+    lasso = find_lasso(labels.edges, region, fairness)
+    if lasso is not None:
+        return Judgement(lasso, choices=tuple(labels.choice(edge) for edge in (*lasso.prefix, *lasso.cycle)))
+    unused = idle(prop, (bool(fair.enabled.any()) for fair in fairness))
+    if unused:
+        return Judgement(vacuous=unused)
+    entered = entries(labels.edges, whole)
     if isinstance(prop, LeadsTo):
-        vacuous = _vacuous(labels, prop, whole, ways, fairness)
-        if vacuous:
-            return Judgement(vacuous=vacuous)
-    return Judgement(unknown=bool((ways.stay(whole) & ~labels.known).any()))
+        reached = bool(whole.starts.any() or whole.start_edges.any())
+        stuck = lambda: int((entered & without_fair_run(labels.edges, fairness, unknown=~labels.known)).sum())  # noqa: E731
+        empty = vacuous(prop, reached, int(entered.sum()), stuck)
+        if empty:
+            return Judgement(vacuous=empty)
+    kept = whole.edges & whole.nodes[labels.edges.source] & whole.nodes[labels.edges.target]
+    return Judgement(unknown=bool((reachable(labels.edges, kept, entered) & ~labels.known).any()))
 
 
-class Ways:
-    """Questions about the ways through one graph; with compiled loops where numba is installed."""
-
-    def __init__(self, edges: Edges) -> None:
-        self.edges = edges
-        self.compiled = importlib.util.find_spec("numba") is not None
-
-    @cached_property
-    def rows(self) -> Rows:
-        """The edges by where they come from."""
-        from turnproof.checkers.network.fair import rows_of
-
-        return rows_of(self.edges)
-
-    def reachable(self, allowed: Array, starts: Array) -> Array:
-        """Node -> whether it can be reached from ``starts`` along ``allowed`` edges."""
-        return self.rows.reachable(allowed, starts) if self.compiled else reachable(self.edges, allowed, starts)
-
-    def stay(self, region: Region) -> Array:
-        """Node -> whether a bad run can be there."""
-        return self.reachable(_kept(self.edges, region), entries(self.edges, region))
-
-    def fair(self, region: Region, fairness: Sequence[Assumption]) -> Array:
-        """Node -> whether a fair bad run can visit it again and again."""
-        assumptions = list(fairness)
-        if region.visit is not None:
-            # Again and again in ``visit`` is weak fairness of something enabled everywhere else and never taken.
-            assumptions.append(Assumption("", ~region.visit, np.zeros(len(self.edges.source), np.bool_)))
-        return self._fair(_kept(self.edges, region), self.stay(region), assumptions)
-
-    def _fair(self, allowed: Array, wanted: Array, assumptions: Sequence[Assumption]) -> Array:
-        if self.compiled:
-            from turnproof.checkers.network.fair import fair_nodes
-
-            return fair_nodes(self.edges, self.rows, allowed, wanted, assumptions)
-        return fair_members(self.edges, allowed, wanted, assumptions)
-
-    def without_fair_run(self, fairness: Sequence[Assumption], unknown: Array) -> Array:
-        """Node -> whether no fair run at all goes on from there. From ``unknown`` nodes one is taken to."""
-        every = np.ones(len(self.edges.source), np.bool_)
-        # A state where nothing is enabled is fair by its stutter alone. Most graphs need no more than this.
-        quiet = np.ones(self.edges.nodes, np.bool_)
-        for assumed in fairness:
-            quiet &= ~assumed.enabled
-        lost = ~self._leading_to(every, quiet | unknown)
-        if lost.any():
-            lost = ~self._leading_to(every, unknown | self._fair(every, np.ones(self.edges.nodes, np.bool_), fairness))
-        return lost
-
-    def _leading_to(self, allowed: Array, goals: Array) -> Array:
-        if self.compiled:
-            from turnproof.checkers.network.fair import rows_of
-
-            return rows_of(self.edges, backwards=True).reachable(allowed, goals)
-        return reachable(Edges(self.edges.nodes, self.edges.target, self.edges.source), allowed, goals)
+def idle(prop: LeadsTo | EventuallyAlways, enabled: Iterable[bool]) -> str:
+    """Why a promise whose assumptions are ``enabled`` somewhere, or not, says nothing; empty if it says something."""
+    unused = [fair.name for fair, anywhere in zip(prop.fairness, enabled, strict=True) if not anywhere]
+    if not unused:
+        return ""
+    return f"vacuous: the fairness assumption {unused[0]!r} is enabled nowhere: drop it, or correct its condition"
 
 
-def _kept(edges: Edges, region: Region) -> Array:
-    kept: Array = region.edges & region.nodes[edges.source] & region.nodes[edges.target]
-    return kept
+def vacuous(prop: LeadsTo, reached: bool, entries: int, stuck: Callable[[], int]) -> str:
+    """Why a promise that is kept says nothing; empty if it says something.
 
-
-def _vacuous(labels: Labels, prop: LeadsTo, region: Region, ways: Ways, fairness: Sequence[Assumption]) -> str:
-    if not (region.starts.any() or region.start_edges.any()):
+    ``reached``: whether it begins anywhere; ``entries``: in how many states; ``stuck``: from how many of them no fair run goes on.
+    """
+    if not reached:
         return f"vacuous: `{show(prop.first)}` is never reached"
-    entered = entries(labels.edges, region)
-    if not entered.any():
+    if not entries:
         return f"vacuous: wherever `{show(prop.first)}` holds, `{show(prop.then)}` holds already: write an Always or a Step"
-    stuck = entered & ways.without_fair_run(fairness, ~labels.known)
-    if stuck.any():
-        names = ", ".join(repr(fair.name) for fair in prop.fairness)
-        where = f"from {int(stuck.sum()):,} states where `{show(prop.first)}` holds"
-        return f"vacuous: it holds for want of runs: {where} no run can satisfy {names}"
-    return ""
+    lost = stuck()
+    if not lost:
+        return ""
+    names = ", ".join(repr(fair.name) for fair in prop.fairness)
+    return f"vacuous: it holds for want of runs: from {lost:,} states where `{show(prop.first)}` holds no run can satisfy {names}"
 
 
 def entries(edges: Edges, region: Region) -> Array:
@@ -195,9 +140,14 @@ def assumption(labels: Labels, fair: Fair) -> Assumption:
     """
     taken = formula(fair.taken, fair.name)
     does = labels.edges_where(taken)
-    if not any(isinstance(v, Received) and v.said in (Said.IGNORED, Said.REFUSED) for v in variables(taken)):
+    if not stutter_serves(taken):
         does = does & ((labels.edges.source != labels.edges.target) | labels.edges_where(ACTED))
     return Assumption(fair.name, labels.nodes_where(formula(fair.enabled, fair.name)), does, fair.strong)
+
+
+def stutter_serves(taken: Formula) -> bool:
+    """Whether a step that changes nothing and has no effect can serve an assumption: if that asks for an event to be ignored or refused."""
+    return any(isinstance(v, Received) and v.said in (Said.IGNORED, Said.REFUSED) for v in variables(taken))
 
 
 def places(labels: Labels, node: Formula) -> tuple[Array, Array]:

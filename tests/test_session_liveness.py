@@ -1,0 +1,67 @@
+"""That turns, continuations, wakes and starts of an OpenCode session end: each promise can fail, and all hold at the whole bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from turnproof.checkers.network.explicit import explore, judge_property, violation
+from turnproof.checkers.verdict import Outcome
+from turnproof.machines import session as target
+from turnproof.machines import session_start
+from turnproof.machines.kernel import NOBODY, Row, symbol
+from turnproof.machines.session_words import Cause, ContinuationStarted, HistoryRead, ReportTurn, Turn
+from turnproof.machines.session_words import Outcome as Ending
+from turnproof.specs import session_ends
+from turnproof.specs.language import AnyMachine, Property
+from turnproof.specs.session_parts import MORE, N1, N6, N7, N9, POWERS, World
+from turnproof.specs.session_requirements import REQUIREMENTS
+from turnproof.specs.session_target import STOPPED_ENDING, TARGET, WHOLE
+from turnproof.specs.system import Switch, SystemSpec
+
+due = symbol(session_start.SendDue)
+now = target.now
+taken: Row[target.Session, Any] = Row(
+    ContinuationStarted, at=Turn.NONE, when=now.ended > 0, stay=True, emit=(ReportTurn(Ending.COMPLETED, NOBODY, Cause.REPLAY),)
+)
+sent: Row[session_start.Start, Any] = Row(session_start.SendDue, at=session_start.INSTALLED, when=due.wanted, to=session_start.PREPARING)
+PLANTED: tuple[tuple[str, AnyMachine, tuple[Switch, ...], tuple[int, int]], ...] = (
+    ("L1", target.MACHINE.variant("session_unrefused", drop=["PromptAnswered/its_turn_is_installed#2"]), (N1,), (6, 6)),
+    ("L2", target.MACHINE.variant("session_unread", first=[Row(HistoryRead, at=Turn.CONTINUATION, stay=True)]), (N6, N7), (10, 11)),
+    ("L3", target.MACHINE.variant("session_untaken", replace={"ContinuationStarted/none": taken}), (N7, N9), (8, 9)),
+    ("L4", session_start.MACHINE.variant("session_start_unsent", replace={"SendDue/installed": sent}), (), (4, 3)),
+)
+"""Each promise, a mistake that breaks it, the powers it needs, and the lasso: its steps, and the first repeated (one more: none)."""
+
+
+def asked(world: World, *letters: str) -> tuple[SystemSpec, tuple[Property, ...]]:
+    """This world, asked for these promises."""
+    wanted = tuple(p for p in session_ends.promises(world) if p.name[:2] in letters)
+    return SystemSpec(system=world.system("session_asked"), requirements=REQUIREMENTS, properties=wanted, tokens=3, counter=3), wanted
+
+
+@pytest.mark.parametrize(("letter", "machine", "powers", "lasso"), PLANTED, ids=[letter for letter, *_ in PLANTED])
+def test_each_promise_is_broken_by_a_planted_mistake(
+    letter: str, machine: AnyMachine, powers: tuple[Switch, ...], lasso: tuple[int, int]
+) -> None:
+    starts = machine.name.startswith("session_start")
+    design = attrs.evolve(TARGET, start=machine) if starts else attrs.evolve(TARGET, session=machine)
+    world = World(design, [s for s in (*POWERS, *MORE) if s not in powers], stops=0, drops=1)
+    spec, (prop,) = asked(world, letter)
+    found = violation(explore(spec), prop)
+    assert found is not None
+    assert (found.story.length, found.loop_from) == lasso
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("world", [STOPPED_ENDING, WHOLE], ids=["one Stop, one drop", "whole"])
+def test_all_promises_hold(world: World) -> None:
+    """The whole bounds: two prompts, a child, two Stops, two drops, a restart, an unclear prompt, N1 to N13 at once; 217,147,784 steps."""
+    spec, promises = asked(world, "L1", "L2", "L3", "L4")
+    graph = explore(spec)
+    assert graph.walk.complete
+    assert not graph.walk.flaws
+    assert (graph.walk.states > 36_000_000) is (world is WHOLE)
+    assert [(p.name, judge_property(graph, p).outcome) for p in promises] == [(p.name, Outcome.HOLDS) for p in promises]
