@@ -153,7 +153,8 @@ def promise(maker: Maker, system: System) -> LeadsTo | EventuallyAlways:
         taken: Any = maker.step_formula(system)
         fairness.append(Fair(f"fair {n}", enabled, taken, strong=maker.some(0.4)))
     if maker.some(0.2):
-        return EventuallyAlways("a promise", maker.state_formula(system), fairness=tuple(fairness), requirements=())
+        held: Any = maker.state_formula(system)
+        return EventuallyAlways("a promise", held, fairness=tuple(fairness), requirements=())
     return LeadsTo("a promise", first, then, fairness=tuple(fairness), requirements=())
 
 
