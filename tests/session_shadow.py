@@ -148,22 +148,36 @@ def _counts(told: Delivery) -> bool:
     return bool(told.effects) or told.before != told.after
 
 
-def follow(world: BoundedWorld, random: Random, steps: int, without: type | None = None) -> tuple[int, int]:
-    """One random run, followed for each item: how many steps it had, and the most that stood for one of them."""
+@attrs.define
+class Followed:
+    """What a run was, that could be followed for each of its items."""
+
+    steps: int = 0
+    longest: int = 0
+    """The most steps of the unbounded system that stood for one of the bounded."""
+    rows: set[str] = attrs.field(factory=set)
+    """Rows of the session's machine that answered."""
+
+
+def follow(world: BoundedWorld, random: Random, steps: int, without: type | None = None) -> Followed:
+    """One random run, followed for each item. Raises :class:`Lost`."""
     bounded = world.system("session_followed")
     runner = Runner(bounded, counter=3)
     every = triggers(bounded, tokens=3, counter=3)
     shadows = [Shadow(runner, name, without) for name in ITEMS]
-    now = runner.initial()
-    for done in range(steps):
+    now, found = runner.initial(), Followed()
+    for _ in range(steps):
         possible = [t for t in every if runner.enabled(now, t)]
         if not possible:
-            return done, max(s.longest for s in shadows)
+            break
         try:
             step = runner.perform(now, random.choices(possible, [RARE.get(type(t.event), 1.0) for t in possible])[0])
         except Cut:
             continue
         for shadow in shadows:
             shadow.step(step)
+            found.longest = max(found.longest, shadow.longest)
+        found.rows |= {d.row for d in step.deliveries if d.part == runner.index["session"]}
+        found.steps += 1
         now = step.after
-    return steps, max(s.longest for s in shadows)
+    return found

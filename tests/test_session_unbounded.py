@@ -1,0 +1,75 @@
+"""The session without bounds: its environment allows what the bounded one does, and more of it is explored than by every verification."""
+
+from __future__ import annotations
+
+from random import Random
+
+import attrs
+import pytest
+from session_shadow import Lost, follow
+
+from turnproof.checkers.network.explicit import explore, violation
+from turnproof.machines.session import MACHINE, RecheckExpired
+from turnproof.machines.session_words import HistoryRead, PromptAnswered, PromptCancelled
+from turnproof.specs import session_unbounded_parts as env
+from turnproof.specs.session_parts import World
+from turnproof.specs.session_target import TARGET
+from turnproof.specs.session_unbounded import PROPERTIES, SPEC
+
+EVERYTHING = World(TARGET)
+"""Two Stops, two drops, a restart, an unclear prompt, a permission request, and the death of the stream."""
+
+
+def lost(missing: type, seeds: int) -> bool:
+    """Whether one of the runs cannot be followed where the unbounded environment lacks these events."""
+    for seed in range(seeds):
+        try:
+            follow(EVERYTHING, Random(seed), 80, without=missing)
+        except Lost:
+            return True
+    return False
+
+
+def test_a_run_of_the_bounded_session_is_one_of_the_unbounded() -> None:
+    found = follow(EVERYTHING, Random(2), 10)
+    assert found.steps == 10
+    assert len(found.rows) >= 3
+
+
+def test_a_run_of_another_environment_is_not() -> None:
+    assert lost(env.Served, seeds=1)
+
+
+def test_nothing_in_the_unbounded_session_is_counted_down() -> None:
+    assert SPEC.system.budgets == ()
+    assert SPEC.system.channels == ()
+    assert SPEC.system.switches == ()
+
+
+@pytest.mark.soak
+def test_runs_of_the_bounded_session_are_runs_of_the_unbounded() -> None:
+    """Some thousand steps, each followed for each item; an end that served it as such an end, and no other."""
+    every = [follow(EVERYTHING, Random(seed), 80) for seed in range(150)]
+    assert sum(f.steps for f in every) > 2_500
+    rows = set[str]().union(*(f.rows for f in every))
+    assert len(rows) > 0.75 * len(MACHINE.rows)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "missing",
+    [env.EndComes, env.OwnEndComes, env.StartComes, env.OtherComes, env.DeliveryComes, env.OtherEnded, env.Over, env.Served, env.Opened,
+     HistoryRead, PromptAnswered, PromptCancelled, RecheckExpired],
+)  # fmt: skip
+def test_an_environment_that_lacks_something_is_noticed(missing: type) -> None:
+    assert lost(missing, seeds=600)
+
+
+@pytest.mark.soak
+def test_more_identities_and_more_wakes_change_nothing() -> None:
+    """Three other identities, wakes to three: some millions of states."""
+    graph = explore(attrs.evolve(SPEC, tokens=3, counter=3))
+    assert graph.walk.complete
+    assert not graph.walk.flaws
+    assert graph.walk.states > 6_000_000
+    assert [p.name for p in PROPERTIES if violation(graph, p) is not None] == []
