@@ -58,6 +58,11 @@ SYSTEMS: Mapping[str, str] = {
 }
 """The same for systems."""
 
+LARGE: Mapping[str, str] = {
+    "session_whole": "session_whole",
+}
+"""The same for systems that take half a minute or more, or a gigabyte: everything can be asked about them, by name only."""
+
 
 class Loaded(Mapping[str, T], Generic[T]):
     """Name -> specification, each loaded when it is asked for."""
@@ -86,5 +91,10 @@ def specifications() -> Mapping[str, Spec]:
 
 
 def systems() -> Mapping[str, SystemSpec]:
-    """Name of the system -> its specification."""
+    """Name of the system -> its specification; without the large ones."""
     return Loaded[SystemSpec](SYSTEMS)
+
+
+def large() -> Mapping[str, SystemSpec]:
+    """Name of the large system -> its specification."""
+    return Loaded[SystemSpec](LARGE)

@@ -13,4 +13,5 @@ from turnproof.specs.classics.two_phase_commit import specification
 if __name__ == "__main__":
     catalog.specifications = lambda: {"front_door": SPEC}
     catalog.systems = lambda: {"commit": specification(10)}
+    catalog.large = dict
     sys.exit(main(sys.argv[1:]))

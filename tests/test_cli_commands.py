@@ -58,6 +58,7 @@ def doors(monkeypatch: pytest.MonkeyPatch) -> None:
     """A catalog with the door alone, and engines that find what :data:`cli_toys.HOLDING` says."""
     monkeypatch.setattr(catalog, "specifications", lambda: {"front_door": SPEC})
     monkeypatch.setattr(catalog, "systems", dict)
+    monkeypatch.setattr(catalog, "large", dict)
     find(monkeypatch, HOLDING)
 
 

@@ -23,9 +23,9 @@ from systems import CALL_SPEC, Work, service
 from turnproof.checkers import engines, system_engines
 from turnproof.checkers.network.explicit import check, check_variants, explore
 from turnproof.checkers.own_checks import own_checks
-from turnproof.checkers.report.model import AnySpec
+from turnproof.checkers.report.model import AnySpec, name_of
 from turnproof.checkers.verdict import Outcome
-from turnproof.cli import write
+from turnproof.cli import names, write
 from turnproof.cli.commands import root
 from turnproof.cli.misuse import Misuse
 from turnproof.specs import catalog
@@ -40,6 +40,18 @@ ENVIRONMENT = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
 def test_every_name_in_the_catalog_is_the_name_of_what_it_loads() -> None:
     assert {name: spec.machine.name for name, spec in catalog.specifications().items()} == {n: n for n in catalog.MACHINES}
     assert {name: spec.system.name for name, spec in catalog.systems().items()} == {n: n for n in catalog.SYSTEMS}
+    assert {name: spec.system.name for name, spec in catalog.large().items()} == {n: n for n in catalog.LARGE}
+
+
+def test_a_large_system_is_asked_for_by_its_name() -> None:
+    (name,) = catalog.LARGE
+    assert name in names.catalog()
+    assert name not in list(names.catalog())
+    assert [name_of(spec) for spec in names.some([name])] == [name]
+    assert name not in {name_of(spec) for spec in names.some([])}
+    assert names.system(name).system.name == name
+    with pytest.raises(Misuse, match=name):
+        names.some(["nothing at all"])
 
 
 # ── a system that is written wrongly ──
@@ -112,6 +124,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A catalog with the door and the system of a caller; golden numbers and pictures in a folder of their own."""
     monkeypatch.setattr(catalog, "specifications", lambda: {"front_door": SPEC})
     monkeypatch.setattr(catalog, "systems", lambda: {"call": CALL_SPEC, "commit": COMMIT})
+    monkeypatch.setattr(catalog, "large", dict)
     for module in (engines, system_engines, write):
         monkeypatch.setattr(module, "manifest_path", lambda: tmp_path / "manifest.toml", raising=False)
         monkeypatch.setattr(module, "diagrams_path", lambda: tmp_path / "diagrams", raising=False)

@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 @click.command("list", context_settings=SETTINGS)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_machines(as_json: bool) -> int:
-    """Name the machines and systems, with the size of their tables and specifications."""
+    """Name the machines and systems, with the size of their tables and specifications.
+
+    A large system is verified only if it is named.
+    """
     specs, facts, broken = names.catalog(), [], []
-    for name in specs:
+    for name in specs.names:
         try:
-            facts.append(_facts(specs[name]))
+            facts.append(_facts(specs[name], name in specs.large))
         except Misuse as problem:
             broken.append(str(problem))
     if as_json:
@@ -41,11 +44,11 @@ def list_machines(as_json: bool) -> int:
     return 0
 
 
-def _facts(spec: AnySpec) -> dict[str, object]:
+def _facts(spec: AnySpec, large: bool) -> dict[str, object]:
     machines = machines_of(spec)
     return {
         "name": name_of(spec),
-        "kind": "machine" if isinstance(spec, Spec) else "system",
+        "kind": "machine" if isinstance(spec, Spec) else "large system" if large else "system",
         "parts": 1 if isinstance(spec, Spec) else len(spec.system.parts),
         "rows": sum(len(machine.rows) for machine in machines),
         "events": len({event for machine in machines for event in machine.events}),

@@ -13,13 +13,16 @@ from turnproof.specs.system import SystemSpec
 
 
 class Catalog(Mapping[str, AnySpec]):
-    """Every specification by name, of machines first, then of systems; each loaded when asked for. :class:`Misuse` if it cannot be."""
+    """Every specification by name, of machines first, then of systems; each loaded when asked for. :class:`Misuse` if it cannot be.
+
+    Large systems are found by their names, and left out where everything is gone through.
+    """
 
     def __init__(self) -> None:
         try:
             from turnproof.specs import catalog as known
 
-            self.machines, self.systems = known.specifications(), known.systems()
+            self.machines, self.systems, self.large = known.specifications(), known.systems(), known.large()
         except Exception as problem:
             raise Misuse(broken_table(problem)) from problem
 
@@ -27,18 +30,24 @@ class Catalog(Mapping[str, AnySpec]):
         if name not in self:
             raise KeyError(name)
         try:
-            return self.machines[name] if name in self.machines else self.systems[name]
+            found: Mapping[str, AnySpec] = self.machines if name in self.machines else self.systems if name in self.systems else self.large
+            return found[name]
         except Exception as problem:
             raise Misuse(broken_table(problem)) from problem
 
     def __contains__(self, name: object) -> bool:
-        return name in self.machines or name in self.systems
+        return name in self.machines or name in self.systems or name in self.large
 
     def __iter__(self) -> Iterator[str]:
         return iter((*self.machines, *self.systems))
 
     def __len__(self) -> int:
         return len(self.machines) + len(self.systems)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that can be asked for."""
+        return (*self.machines, *self.systems, *self.large)
 
 
 def catalog() -> Catalog:
@@ -55,7 +64,7 @@ def one(name: str) -> Spec:
 def machines(names: Sequence[str]) -> list[Spec]:
     """The specifications of those machines, each once; of all machines, but no system, if none is named. Raises :class:`Misuse`."""
     specs = catalog()
-    chosen = [_known(name, specs, "machine") for name in names] or list(specs.machines)
+    chosen = [_known(name, specs.names, "machine") for name in names] or list(specs.machines)
     for name in chosen:
         if name not in specs.machines:
             raise Misuse(f"{name} is a system of machines, expected a machine: {', '.join(specs.machines)}")
@@ -65,7 +74,7 @@ def machines(names: Sequence[str]) -> list[Spec]:
 def system(name: str) -> SystemSpec:
     """The specification of that system. Raises :class:`Misuse`; a machine is no system."""
     specs = catalog()
-    found = specs[_known(name, specs, "system")]
+    found = specs[_known(name, specs.names, "system")]
     if isinstance(found, Spec):
         raise Misuse(f"{found.machine.name} is a single machine, expected a system: {', '.join(specs.systems) or 'there is none'}")
     return found
@@ -74,7 +83,7 @@ def system(name: str) -> SystemSpec:
 def some(names: Sequence[str]) -> list[AnySpec]:
     """The specifications of those machines and systems, each once; all of them if none is named. Raises :class:`Misuse`."""
     specs = catalog()
-    chosen = [_known(name, specs, "machine") for name in names] or list(specs)
+    chosen = [_known(name, specs.names, "machine") for name in names] or list(specs)
     return [specs[name] for name in dict.fromkeys(chosen)]
 
 
