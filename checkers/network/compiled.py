@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
@@ -49,10 +49,6 @@ from turnproof.checkers.network.tables import CODES, Tables
 from turnproof.checkers.network.triggers import Kind, Trigger
 from turnproof.checkers.network.walk import INTERRUPT, Choice, Flaw, Limits, Question, Trace, Walk, replay, say_how_far
 from turnproof.checkers.progress import SILENT, Progress
-from turnproof.specs.language import Property
-
-if TYPE_CHECKING:
-    from turnproof.checkers.network.labelled import Labels
 
 T = TypeVar("T")
 
@@ -329,13 +325,6 @@ class CompiledWalk:
             if self.runner.holds_of(question.holds, step):
                 return (*trace, chosen(self.runner, world, trigger))
         raise RuntimeError(f"internal error: {question.key} holds of a step from a representative, but of none from its like")
-
-    def labels(self, properties: tuple[Property, ...]) -> Labels:
-        """The graph with its edges, for judging the promises about the future among ``properties``."""
-        from turnproof.checkers.network.compiled_labels import CompiledLabels
-        from turnproof.checkers.network.labelled import read_by
-
-        return CompiledLabels(self, *read_by(properties, self.runner.system))
 
     def recompiled(self) -> None:
         """After more formulas were compiled: lay the arrays out anew."""

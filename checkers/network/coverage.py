@@ -188,7 +188,7 @@ def pairs(graph: NetworkGraph) -> frozenset[tuple[str, str]]:
     """Which step may directly follow which, by what begins them (the class of a spontaneous event, not its fields)."""
     import numpy as np
 
-    labels = graph.labels
+    labels = graph.every_step()
     names = [_name(graph, n) for n in range(len(graph.triggers))]
     distinct = sorted(set(names))
     kind = np.array([distinct.index(name) for name in names])[labels.label]

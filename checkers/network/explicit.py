@@ -51,9 +51,16 @@ class NetworkGraph:
     def labels(self) -> Labels:
         """The graph with its edges, for bounds, and for promises about the future where :attr:`promised` is None; made when asked for."""
         if self._labels is None:
-            compiled = not isinstance(self.engine, PlainWalk)
-            self._labels = self.engine.labels(tuple(p for p in self.properties if isinstance(p, Within) or not compiled))
+            self._labels = labels_of(self.engine, self.properties)
         return self._labels
+
+    def every_step(self) -> Labels:
+        """The graph with all its edges, and nothing that holds of them."""
+        if isinstance(self.engine, PlainWalk):
+            return self.engine.labels()
+        from turnproof.checkers.network.compiled_labels import CompiledLabels
+
+        return CompiledLabels(self.engine, [], [])
 
     @property
     def promised(self) -> Promised | None:
@@ -145,6 +152,15 @@ def walker_of(
     from turnproof.checkers.network.compiled import CompiledWalk
 
     return CompiledWalk(runner, every, asked, threads=threads or min(2, os.cpu_count() or 1), symmetry=symmetry)
+
+
+def labels_of(engine: PlainWalk | CompiledWalk, properties: tuple[Property, ...]) -> Labels:
+    """The edges of a walk: all of a plain one, of a compiled one those that the bounds among ``properties`` need."""
+    if isinstance(engine, PlainWalk):
+        return engine.labels()
+    from turnproof.checkers.network.compiled_labels import CompiledLabels
+
+    return CompiledLabels.for_bounds(engine, [prop for prop in properties if isinstance(prop, Within)])
 
 
 # ── variants ──

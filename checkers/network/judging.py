@@ -143,7 +143,7 @@ def _never(graph: NetworkGraph, why: str) -> tuple[Outcome, str]:
 def _in_time(graph: NetworkGraph, prop: Within) -> Verdict:
     """The verdict on a promise with a time. The bound and its longest way stand in ``how``; a broken one is told as a story."""
     from turnproof.checkers.bounds import TooMany
-    from turnproof.checkers.network.within import judge_within, seconds, way_to
+    from turnproof.checkers.network.within import judge_within, seconds
 
     try:
         found = judge_within(graph.labels, prop, graph.system, graph.triggers)
@@ -158,7 +158,7 @@ def _in_time(graph: NetworkGraph, prop: Within) -> Verdict:
         return attrs.evolve(_verdict(graph, prop.name, Outcome.HOLDS), how=how)
     most = seconds(2 * prop.milliseconds)
     why = f"it may take {takes}: {found.words}" if bound.bounded else f"no timer bounds it, or none below {most}: {found.words}"
-    trace = tuple(graph.labels.choice(edge) for edge in (*way_to(graph.labels.edges, bound.start), *found.edges))
+    trace = (*graph.labels.way_to(bound.start), *(graph.labels.choice(edge) for edge in found.edges))
     claim = f"assert run.in_time({prop.name!r})"
     story = tell(graph.runner, graph.spec, replay(graph.runner, trace), sentence(prop), claim)
     return _verdict(graph, prop.name, Outcome.VIOLATED, f"promised: {seconds(prop.milliseconds)}; {why}", story)

@@ -10,7 +10,7 @@ import numpy as np
 
 from turnproof.checkers.columns import Array
 from turnproof.checkers.liveness import Assumption, Edges, Lasso, Region, find_lasso, reachable, without_fair_run
-from turnproof.checkers.network.walk import Choice
+from turnproof.checkers.network.walk import Choice, Trace
 from turnproof.checkers.network.within import read_within
 from turnproof.machines.kernel import Formula, formula, show, variables
 from turnproof.specs.language import EventuallyAlways, Fair, LeadsTo, Property, Said
@@ -48,7 +48,7 @@ class Labels(Protocol):
 
     @property
     def edges(self) -> Edges:
-        """Every step, stutters included."""
+        """Every step, stutters included; if it was made for bounds, those that a bound looks at."""
 
     @property
     def label(self) -> Array:
@@ -66,6 +66,9 @@ class Labels(Protocol):
 
     def choice(self, edge: int) -> Choice:
         """What began the step of an edge."""
+
+    def way_to(self, node: int) -> Trace:
+        """A shortest way from the initial node."""
 
 
 @attrs.frozen(eq=False)

@@ -13,7 +13,6 @@ from turnproof.checkers.network.symmetry import Canonical, Symmetry
 from turnproof.checkers.network.triggers import Trigger
 from turnproof.checkers.network.walk import INTERRUPT, Choice, Flaw, Handled, Limits, Over, Question, Trace, Walk, say_how_far
 from turnproof.checkers.progress import SILENT, Progress
-from turnproof.specs.language import Property
 from turnproof.specs.system import AnyPart
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ class PlainWalk:
             link = self.parents[link[0]]
         return (*reversed(back), *last)
 
-    def labels(self, properties: tuple[Property, ...]) -> Labels:
+    def labels(self) -> Labels:
         """The graph with its edges, for liveness."""
         from turnproof.checkers.network.plain_labels import PlainLabels
 

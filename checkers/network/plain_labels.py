@@ -10,7 +10,7 @@ from turnproof.checkers.columns import Array
 from turnproof.checkers.liveness import Edges
 from turnproof.checkers.network.plain import PlainWalk
 from turnproof.checkers.network.run import Broken, Cut, Occurrence
-from turnproof.checkers.network.walk import Choice
+from turnproof.checkers.network.walk import Choice, Trace
 from turnproof.machines.kernel import Formula
 
 
@@ -54,3 +54,7 @@ class PlainLabels:
     def choice(self, edge: int) -> Choice:
         """What began the step of an edge."""
         return self.choices[edge]
+
+    def way_to(self, node: int) -> Trace:
+        """A shortest way from the initial node."""
+        return self.plain.trace(node)

@@ -13,7 +13,6 @@ import numpy as np
 
 from turnproof.checkers.bounds import Clock, Longest, Silent, longest
 from turnproof.checkers.columns import Array
-from turnproof.checkers.liveness import Edges
 from turnproof.checkers.network.triggers import Kind, Trigger
 from turnproof.machines.kernel import Formula, StartTimer, TimerRule, formula
 from turnproof.specs.system import AnyPart, System, Within
@@ -57,15 +56,15 @@ class Bound:
 
 def judge_within(labels: Labels, prop: Within, system: System, triggers: Sequence[Trigger]) -> Bound:
     """Compute the bound of ``prop``. Raises :class:`turnproof.checkers.bounds.TooMany`."""
-    at_once = _at_once(triggers, prop)[labels.label]
+    done = at_once(triggers, prop)[labels.label]
     clocks = _clocks(labels, system, triggers)
     begins, begin_edges = places(labels, formula(prop.first, prop.name))
-    kept = np.flatnonzero(at_once | begin_edges | np.logical_or.reduce([clock.fires for clock in clocks]))
+    kept = np.flatnonzero(done | begin_edges | np.logical_or.reduce([clock.fires for clock in clocks]))
     silent = Silent(
         nodes=labels.edges.nodes,
         source=labels.edges.source[kept],
         target=labels.edges.target[kept],
-        at_once=at_once[kept],
+        at_once=done[kept],
         clocks=tuple(attrs.evolve(c, fires=c.fires[kept], starts=c.starts[kept]) for c in clocks),
         goal=labels.nodes_where(formula(prop.then, prop.name)),
         begins=begins,
@@ -96,10 +95,10 @@ def _told(found: Longest, edges: tuple[int, ...], labels: Labels, triggers: Sequ
         yield f"by {seconds(by)} {what}" + (f" ({times[what]} times)" if times[what] > 1 else "")
 
 
-def _at_once(triggers: Sequence[Trigger], prop: Within) -> Array:
+def at_once(triggers: Sequence[Trigger], prop: Within) -> Array:
     """Trigger -> whether the runtime does it at once. What a switch allows is a fault of the environment, which is silent."""
-    at_once = [t.kind is Kind.DELIVER or (t.kind is Kind.SEND and type(t.event) in prop.at_once and t.switch is None) for t in triggers]
-    return np.array(at_once, np.bool_)
+    done = [t.kind is Kind.DELIVER or (t.kind is Kind.SEND and type(t.event) in prop.at_once and t.switch is None) for t in triggers]
+    return np.array(done, np.bool_)
 
 
 _CLOCKS: WeakKeyDictionary[Labels, tuple[Clock, ...]] = WeakKeyDictionary()
@@ -123,30 +122,9 @@ def _clock(labels: Labels, part: AnyPart, rule: TimerRule, triggers: Sequence[Tr
     )
 
 
-def way_to(edges: Edges, node: int) -> tuple[int, ...]:
-    """The edges of a shortest path from the initial node."""
-    order = np.argsort(edges.source, kind="stable")
-    first = np.searchsorted(edges.source[order], np.arange(edges.nodes + 1))
-    came = np.full(edges.nodes, -1, np.int64)
-    queue, came[0] = [0], -2
-    for at in queue:
-        for edge in order[first[at] : first[at + 1]].tolist():
-            target = int(edges.target[edge])
-            if came[target] == -1:
-                came[target] = edge
-                queue.append(target)
-        if came[node] != -1:
-            break
-    path: list[int] = []
-    while came[node] >= 0:
-        path.append(int(came[node]))
-        node = int(edges.source[came[node]])
-    return tuple(reversed(path))
-
-
 def seconds(milliseconds: int) -> str:
     """``330 s``, ``330.001 s``."""
     return f"{milliseconds / 1000:g} s"
 
 
-__all__ = ["Bound", "judge_within", "read_within", "seconds", "timers", "way_to"]
+__all__ = ["Bound", "at_once", "judge_within", "read_within", "seconds", "timers"]
