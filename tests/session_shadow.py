@@ -1,18 +1,24 @@
-"""Follows a run of the bounded session system in the unbounded one, for one of its items: the link between the two environments."""
+"""Follows runs of the bounded session system in the unbounded one, for one of its items: the link between the two environments.
+
+A step of the bounded system is followed by up to :data:`MOST` steps of the unbounded one, in which the session handles the same events
+with the same effects, but for those that nobody could notice. All states of the unbounded system that a run may be in are kept.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 
-from turnproof.checkers.network.run import Cut, Delivery, Occurrence, Runner, World
-from turnproof.checkers.network.triggers import Trigger, triggers
+from turnproof.checkers.network.run import Cut, Occurrence, Runner, World
+from turnproof.checkers.network.triggers import triggers
 from turnproof.machines.session_stop import StopPhase, StopRequested
 from turnproof.machines.session_stream import Arrived, AttemptsSpent, Dropped, What
 from turnproof.machines.session_words import Turn
+from turnproof.specs.language import Said
 from turnproof.specs.session_environment import ITEMS, Publish, Restarted
 from turnproof.specs.session_environment import Place as Bounded
 from turnproof.specs.session_parts import World as BoundedWorld
@@ -32,125 +38,169 @@ class Lost(AssertionError):
     """A step that the unbounded system cannot follow."""
 
 
+class Told(NamedTuple):
+    """One event that the session handled."""
+
+    event: object
+    said: Said
+    effects: tuple[object, ...]
+    row: str
+    counts: bool
+    """Anybody could notice it."""
+
+
+class Move(NamedTuple):
+    """One step of the unbounded system."""
+
+    where: str
+    event: type
+    told: tuple[Told, ...]
+    after: World
+
+
+class At(NamedTuple):
+    """Where one item is followed to: the states in which the unbounded system may be, and the execution that serves or served the item."""
+
+    worlds: frozenset[World]
+    served: str = ""
+
+
 def renamed(thing: Any, names: Mapping[str, str]) -> Any:
     """The same state or event, with other identities."""
-    fields = {f.name: getattr(thing, f.name) for f in attrs.fields(type(thing))}
-    return attrs.evolve(thing, **{n: names[v] for n, v in fields.items() if isinstance(v, str) and v in names})
+    values = ((f.name, getattr(thing, f.name)) for f in attrs.fields(type(thing)))
+    changed = {name: names[v] for name, v in values if isinstance(v, str) and v in names}
+    return attrs.evolve(thing, **changed) if changed else thing
+
+
+def told_by(step: Occurrence, session: int, names: Mapping[str, str]) -> tuple[Told, ...]:
+    """What the session handled, in order."""
+    return tuple(
+        Told(renamed(d.event, names), d.said, tuple(renamed(e, names) for e in d.effects), d.row, bool(d.effects) or d.before != d.after)
+        for d in step.deliveries
+        if d.part == session
+    )
+
+
+class Unbounded:
+    """The unbounded system, and every step of it that was ever asked for. ``without``: a class of events that it lacks."""
+
+    def __init__(self, without: type | None = None) -> None:
+        made = system()
+        self.runner = Runner(made, counter=9)
+        self.triggers = [t for t in triggers(made, tokens=2, counter=0) if without is None or type(t.event) is not without]
+        self.known: dict[World, tuple[Move, ...]] = {}
+
+    def part(self, world: World, name: str) -> Any:
+        """The state of a part."""
+        return world.parts[self.runner.index[name]]
+
+    def moves(self, world: World) -> tuple[Move, ...]:
+        """Every step from there."""
+        if world not in self.known:
+            steps = (self.runner.perform(world, t) for t in self.triggers if self.runner.enabled(world, t))
+            session = self.runner.index["session"]
+            self.known[world] = tuple(Move(s.trigger.where, type(s.trigger.event), told_by(s, session, {}), s.after) for s in steps)
+        return self.known[world]
 
 
 class Shadow:
-    """Every state of the unbounded system in which it may be, going by what the session and its start, its Stop and its stream did.
+    """Follows one item of the bounded system."""
 
-    ``without`` takes a class of events from the unbounded system, to see that it is missed.
-    """
-
-    def __init__(self, bounded: Runner, followed: str, without: type | None = None) -> None:
-        others = [name for name in ITEMS if name != followed]
-        self.names = {followed: P, others[0]: "a", others[1]: "b"}
-        self.followed, self.bounded = followed, bounded
-        unbounded = system()
-        self.runner = Runner(unbounded, counter=9)
-        self.triggers = [t for t in triggers(unbounded, tokens=2, counter=0) if without is None or type(t.event) is not without]
-        self.worlds = {self.runner.initial()}
+    def __init__(self, unbounded: Unbounded, bounded: Runner, item: str) -> None:
+        others = [name for name in ITEMS if name != item]
+        self.names = {item: P, others[0]: "a", others[1]: "b"}
+        self.item, self.bounded, self.unbounded = item, bounded, unbounded
+        self.start = At(frozenset((unbounded.runner.initial(),)))
         self.longest = 0
-        self.served = ""
-        """The execution that the item was delivered to, by its name in the bounded system."""
 
-    def part(self, world: World, name: str) -> Any:
-        """The state of a part of the unbounded system."""
-        return world.parts[self.runner.index[name]]
+    def step(self, at: At, step: Occurrence) -> At:
+        """Where the step leads. Raises :class:`Lost`."""
+        told = told_by(step, self.bounded.index["session"], self.names)
+        served = self._served(at.served, step)
+        # The end of an execution that served the item has to be followed as such, and no other end.
+        barred = EndComes if self._ends_own(at, served, step) else OwnEndComes
+        allowed, wanted = self._allowed(step, told), self._known(step.after)
+        found: set[World] = set()
+        front: set[tuple[World, int]] = {(w, 0) for w in at.worlds}
+        seen = set(front)
+        for length in range(MOST + 1):
+            there = {w for w, n in front if not any(t.counts for t in told[n:]) and self._matches(w, wanted)}
+            self.longest = max(self.longest, length if there - found else 0)
+            found |= there
+            front = {nearer for w, n in front for nearer in self._nearer(w, n, told, allowed, barred)} - seen
+            seen |= front
+        if not found:
+            raise Lost(f"for item {self.item}: {step.trigger}, told {[t.event for t in told]}, from {at.worlds}, to {step.after}")
+        return At(frozenset(found), served)
 
-    def step(self, step: Occurrence) -> None:
-        """Follow one step. Raises :class:`Lost`."""
-        told = self._told(step, self.bounded, "session", self.names)
+    def _allowed(self, step: Occurrence, told: Sequence[Told]) -> set[str]:
+        """Parts of the unbounded system in which something may begin."""
         touched = {self.bounded.system.everyone[d.part].name for d in step.deliveries}
         allowed = {"session", "line"} if told else set()
         for part, theirs in (("start", {"start"}), ("stop", {"stop_1", "stop_2"}), ("stream", {"stream"}), ("item", {"server"}),
-                             ("request", {f"request_{self.followed}"}), ("line", {"stream"})):  # fmt: skip
+                             ("request", {f"request_{self.item}"}), ("line", {"stream"})):  # fmt: skip
             allowed |= {part} if theirs & touched else set()
-        # The end of an execution that served the item has to be followed as such, and no other end.
-        own = self._ends_own(step)
-        mine = [t for t in self.triggers if t.where in allowed and type(t.event) is not (EndComes if own else OwnEndComes)]
-        found: set[World] = set()
-        front: set[tuple[World, int]] = {(w, 0) for w in self.worlds}
-        seen = set(front)
-        for length in range(MOST + 1):
-            there = {w for w, at in front if self._matches(w, step.after) and not any(_counts(d) for d in told[at:])}
-            self.longest = max(self.longest, length if there - found else 0)
-            found |= there
-            front = {after for world, at in front for after in self._successors(world, at, told, mine)} - seen
-            seen |= front
-        if not found:
-            raise Lost(f"for item {self.followed}: {step.trigger}, told {[d.event for d in told]}, from {self.worlds}, to {step.after}")
-        self.worlds = found
+        return allowed
 
-    def _ends_own(self, step: Occurrence) -> bool:
-        """Whether the step handles the end of the execution that served the item. Also compares what is known of the wake that ends."""
-        for d in step.deliveries:
-            for effect in d.effects:
-                if isinstance(effect, Publish) and effect.what is What.DELIVERED and effect.item == self.followed:
-                    self.served = effect.execution
-        ended = [d.event.execution for d in step.deliveries if isinstance(d.event, Arrived) and d.event.what in ENDS]
-        own = bool(self.served) and ended == [self.served]
-        before: dict[str, Any] = {name: step.before.parts[n] for name, n in self.bounded.index.items()}
-        if ended and before["session"].phase is Turn.CONTINUATION:
-            if before["session"].item == self.followed:
-                assert own == (before["truth"].taken == ended[0])
-            elif not any(self.part(w, "truth").severed for w in self.worlds):
-                assert before["truth"].taken == ended[0]
-        return own
-
-    def _successors(self, world: World, at: int, told: Sequence[Delivery], mine: Sequence[Trigger]) -> Iterator[tuple[World, int]]:
-        for trigger in mine:
-            if self.runner.enabled(world, trigger):
-                step = self.runner.perform(world, trigger)
-                now = at
-                for mine_told in self._told(step, self.runner, "session", {}):
-                    while now < len(told) and not _same(told[now], mine_told) and not _counts(told[now]):
+    def _nearer(self, world: World, n: int, told: Sequence[Told], allowed: set[str], barred: type) -> Iterator[tuple[World, int]]:
+        for move in self.unbounded.moves(world):
+            if move.where in allowed and move.event is not barred:
+                now = n
+                for mine in move.told:
+                    while now < len(told) and told[now][:3] != mine[:3] and not told[now].counts:
                         now += 1
-                    if now == len(told) or not _same(told[now], mine_told):
+                    if now == len(told) or told[now][:3] != mine[:3]:
                         break
                     now += 1
                 else:
-                    yield step.after, now
+                    yield move.after, now
 
-    @staticmethod
-    def _told(step: Occurrence, runner: Runner, part: str, names: Mapping[str, str]) -> list[Delivery]:
-        """What the part handled, in order."""
-        mine = [d for d in step.deliveries if d.part == runner.index[part]]
-        return [attrs.evolve(d, event=renamed(d.event, names), effects=tuple(renamed(e, names) for e in d.effects)) for d in mine]
+    def _served(self, before: str, step: Occurrence) -> str:
+        for d in step.deliveries:
+            for effect in d.effects:
+                if isinstance(effect, Publish) and effect.what is What.DELIVERED and effect.item == self.item:
+                    return effect.execution
+        return before
 
-    def _matches(self, world: World, bounded: World) -> bool:
-        """Whether what is known of the bounded state is so here, too."""
+    def _ends_own(self, at: At, served: str, step: Occurrence) -> bool:
+        """Whether the step handles the end of the execution that served the item. Also compares what is known of the wake that ends."""
+        ended = [d.event.execution for d in step.deliveries if isinstance(d.event, Arrived) and d.event.what in ENDS]
+        own = bool(served) and ended == [served]
+        before: dict[str, Any] = {name: step.before.parts[n] for name, n in self.bounded.index.items()}
+        if ended and before["session"].phase is Turn.CONTINUATION:
+            if before["session"].item == self.item:
+                assert own == (before["truth"].taken == ended[0])
+            elif not any(self.unbounded.part(w, "truth").severed for w in at.worlds):
+                assert before["truth"].taken == ended[0]
+        return own
+
+    def _known(self, bounded: World) -> dict[str, Any]:
+        """What has to be so in the unbounded system, too."""
         there = {name: renamed(bounded.parts[n], self.names) for name, n in self.bounded.index.items()}
-        timers = {p: world.timers[self.runner.index[p]] == bounded.timers[self.bounded.index[p]] for p in ("session", "start")}
         waiting = [there[s].own for s in ("stop_1", "stop_2") if s in there and there[s].phase is StopPhase.WAITING]
-        stop = self.part(world, "stop")
-        stops = stop.phase is StopPhase.WAITING and stop.own is waiting[0] if waiting else stop.phase is not StopPhase.WAITING
-        place: Bounded = getattr(there["server"], self.followed)
-        here = self.part(world, "item").phase
-        request = there.get(f"request_{self.followed}", Request())
+        place: Bounded = getattr(bounded.parts[self.bounded.index["server"]], self.item)
+        return {
+            **{name: there[name] for name in ("session", "start", "stream")},
+            **{f"timers of {name}": bounded.timers[self.bounded.index[name]] for name in ("session", "start")},
+            "request": there.get(f"request_{self.item}", Request()),
+            "waiting": waiting,
+            "places": OVER if place is Bounded.OVER else (Place(place.value),),
+        }
+
+    def _matches(self, world: World, wanted: Mapping[str, Any]) -> bool:
+        part, index = self.unbounded.part, self.unbounded.runner.index
+        stop = part(world, "stop")
         return (
-            stops
-            and all(timers.values())
-            and all(self.part(world, name) == there[name] for name in ("session", "start", "stream"))
-            and self.part(world, "request") == request
-            and (here in OVER if place is Bounded.OVER else here.value == place.value)
+            [stop.own] * (stop.phase is StopPhase.WAITING) == wanted["waiting"]
+            and part(world, "item").phase in wanted["places"]
+            and all(part(world, name) == wanted[name] for name in ("session", "start", "stream", "request"))
+            and all(world.timers[index[name]] == wanted[f"timers of {name}"] for name in ("session", "start"))
         )
-
-
-def _same(one: Delivery, other: Delivery) -> bool:
-    return (one.event, one.said, one.effects) == (other.event, other.said, other.effects)
-
-
-def _counts(told: Delivery) -> bool:
-    """Whether anybody could notice it."""
-    return bool(told.effects) or told.before != told.after
 
 
 @attrs.define
 class Followed:
-    """What a run was, that could be followed for each of its items."""
+    """What could be followed, for each of the items."""
 
     steps: int = 0
     longest: int = 0
@@ -158,14 +208,20 @@ class Followed:
     rows: set[str] = attrs.field(factory=set)
     """Rows of the session's machine that answered."""
 
+    def count(self, step: Occurrence, session: int, shadows: Sequence[Shadow]) -> None:
+        """One more step was followed."""
+        self.steps += 1
+        self.rows |= {d.row for d in step.deliveries if d.part == session}
+        self.longest = max(self.longest, *(s.longest for s in shadows))
 
-def follow(world: BoundedWorld, random: Random, steps: int, without: type | None = None) -> Followed:
-    """One random run, followed for each item. Raises :class:`Lost`."""
+
+def follow(world: BoundedWorld, random: Random, steps: int, unbounded: Unbounded) -> Followed:
+    """One random run. Raises :class:`Lost`."""
     bounded = world.system("session_followed")
     runner = Runner(bounded, counter=3)
     every = triggers(bounded, tokens=3, counter=3)
-    shadows = [Shadow(runner, name, without) for name in ITEMS]
-    now, found = runner.initial(), Followed()
+    shadows = [Shadow(unbounded, runner, name) for name in ITEMS]
+    at, now, found = [s.start for s in shadows], runner.initial(), Followed()
     for _ in range(steps):
         possible = [t for t in every if runner.enabled(now, t)]
         if not possible:
@@ -174,10 +230,29 @@ def follow(world: BoundedWorld, random: Random, steps: int, without: type | None
             step = runner.perform(now, random.choices(possible, [RARE.get(type(t.event), 1.0) for t in possible])[0])
         except Cut:
             continue
-        for shadow in shadows:
-            shadow.step(step)
-            found.longest = max(found.longest, shadow.longest)
-        found.rows |= {d.row for d in step.deliveries if d.part == runner.index["session"]}
-        found.steps += 1
+        at = [shadow.step(a, step) for shadow, a in zip(shadows, at, strict=True)]
+        found.count(step, runner.index["session"], shadows)
         now = step.after
+    return found
+
+
+def follow_all(world: BoundedWorld, unbounded: Unbounded, most: int | None = None) -> Followed:
+    """Every run. Raises :class:`Lost`. ``most``: no more steps than that, shortest runs first."""
+    bounded = world.system("session_followed")
+    runner = Runner(bounded, counter=3)
+    every = triggers(bounded, tokens=3, counter=3)
+    shadows = [Shadow(unbounded, runner, name) for name in ITEMS]
+    found = Followed()
+    first = (runner.initial(), tuple(s.start for s in shadows))
+    seen, todo = {first}, deque([first])
+    while todo and (most is None or found.steps < most):
+        now, at = todo.popleft()
+        for trigger in every:
+            if runner.enabled(now, trigger):
+                step = runner.perform(now, trigger)
+                then = (step.after, tuple(shadow.step(a, step) for shadow, a in zip(shadows, at, strict=True)))
+                found.count(step, runner.index["session"], shadows)
+                if then not in seen:
+                    seen.add(then)
+                    todo.append(then)
     return found

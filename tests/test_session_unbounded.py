@@ -6,7 +6,7 @@ from random import Random
 
 import attrs
 import pytest
-from session_shadow import Lost, follow
+from session_shadow import Lost, Unbounded, follow
 
 from turnproof.checkers.network.explicit import explore, violation
 from turnproof.machines.session import MACHINE, RecheckExpired
@@ -22,16 +22,17 @@ EVERYTHING = World(TARGET)
 
 def lost(missing: type, seeds: int) -> bool:
     """Whether one of the runs cannot be followed where the unbounded environment lacks these events."""
+    lacking = Unbounded(without=missing)
     for seed in range(seeds):
         try:
-            follow(EVERYTHING, Random(seed), 80, without=missing)
+            follow(EVERYTHING, Random(seed), 80, lacking)
         except Lost:
             return True
     return False
 
 
 def test_a_run_of_the_bounded_session_is_one_of_the_unbounded() -> None:
-    found = follow(EVERYTHING, Random(2), 10)
+    found = follow(EVERYTHING, Random(2), 10, Unbounded())
     assert found.steps == 10
     assert len(found.rows) >= 3
 
@@ -49,7 +50,8 @@ def test_nothing_in_the_unbounded_session_is_counted_down() -> None:
 @pytest.mark.soak
 def test_runs_of_the_bounded_session_are_runs_of_the_unbounded() -> None:
     """Some thousand steps, each followed for each item; an end that served it as such an end, and no other."""
-    every = [follow(EVERYTHING, Random(seed), 80) for seed in range(150)]
+    unbounded = Unbounded()
+    every = [follow(EVERYTHING, Random(seed), 80, unbounded) for seed in range(150)]
     assert sum(f.steps for f in every) > 2_500
     rows = set[str]().union(*(f.rows for f in every))
     assert len(rows) > 0.75 * len(MACHINE.rows)
