@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 from turnproof.checkers.network.explicit import explore, judge_property, violation
+from turnproof.checkers.network.promises import judge
 from turnproof.checkers.verdict import Outcome
 from turnproof.machines import session as target
 from turnproof.machines import session_start as start
@@ -16,10 +17,10 @@ from turnproof.machines.kernel import NOBODY, Row, StartTimer, symbol
 from turnproof.machines.session_words import Cause, ContinuationStarted, HistoryRead, ReportTurn, Turn
 from turnproof.machines.session_words import Outcome as Ending
 from turnproof.specs import session_ends, session_times
-from turnproof.specs.language import AnyMachine, Property
-from turnproof.specs.session_parts import MORE, N1, N6, N7, N9, POWERS, STOPS, World
+from turnproof.specs.language import AnyMachine, LeadsTo, Property
+from turnproof.specs.session_parts import ASKS, MORE, N1, N6, N7, N9, POWERS, STOPS, World
 from turnproof.specs.session_requirements import REQUIREMENTS
-from turnproof.specs.session_target import STOPPED_ENDING, TARGET, WHOLE
+from turnproof.specs.session_target import ENDING, STOPPED_ENDING, TARGET, WHOLE
 from turnproof.specs.system import Switch, SystemSpec
 
 due = symbol(start.SendDue)
@@ -41,6 +42,10 @@ def asked(world: World, *letters: str) -> tuple[SystemSpec, tuple[Property, ...]
     """This world, asked for these promises."""
     wanted = tuple(p for p in session_ends.promises(world) if p.name[:2] in letters)
     return SystemSpec(system=world.system("session_asked"), requirements=REQUIREMENTS, properties=wanted, tokens=3, counter=3), wanted
+
+
+DYING = World(TARGET, (ASKS,))
+"""The whole bounds, and a reconnect that fails for good."""
 
 
 @pytest.mark.parametrize(("letter", "machine", "powers", "lasso"), PLANTED, ids=[letter for letter, *_ in PLANTED])
@@ -84,14 +89,28 @@ def test_each_bound_is_broken_by_a_planted_mistake(bound: str, machine: AnyMachi
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("world", [STOPPED_ENDING, WHOLE], ids=["one Stop, one drop", "whole"])
+def test_no_promise_holds_without_any_of_its_assumptions() -> None:
+    """Each assumption is needed: without it some run, fair to all others, breaks the promise."""
+    spec, promises = asked(ENDING, "L1", "L2", "L3", "L4")
+    graph = explore(spec).promised
+    assert graph is not None
+    for prop in promises:
+        assert isinstance(prop, LeadsTo)
+        assert judge(graph, prop).lasso is None
+        for left in prop.fairness:
+            fewer = attrs.evolve(prop, fairness=tuple(fair for fair in prop.fairness if fair is not left))
+            assert judge(graph, fewer).lasso is not None, f"{prop.name} does not need that {left.name}"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("world", [STOPPED_ENDING, DYING], ids=["one Stop, one drop", "whole"])
 def test_all_promises_hold(world: World) -> None:
-    """The whole bounds: two prompts, a child, two Stops, two drops, a restart, an unclear prompt, N1 to N13 at once; 217,147,784 steps."""
+    """At the whole bounds: two prompts, a child, two Stops, two drops, a restart, an unclear prompt, N1 to N13, a dead stream."""
     spec, promises = asked(world, "L1", "L2", "L3", "L4")
     graph = explore(spec)
     assert graph.walk.complete
     assert not graph.walk.flaws
-    assert (graph.walk.states > 36_000_000) is (world is WHOLE)
+    assert (graph.walk.states > 36_000_000) is (world is DYING)
     assert [(p.name, judge_property(graph, p).outcome) for p in promises] == [(p.name, Outcome.HOLDS) for p in promises]
 
 
