@@ -51,7 +51,8 @@ class Plan:
     states: int | None = None
     seconds: float | None = None
     memory: int | None = None
-    """Where the walk over a system ends although it is not done: so many states, seconds, bytes. None: never for that reason."""
+    """Where the walk over a system ends although it is not done: so many states, seconds, bytes. None: never for that reason.
+    ``seconds`` ends the exploration of a machine too, and every engine on it."""
 
     def wanted(self, engine: str) -> bool:
         """Whether the engine is to run."""

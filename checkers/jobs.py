@@ -6,7 +6,10 @@ Theory of operation
 The graph of a machine is explored once, in the parent. Engines that read it run in forked children, which inherit it without a
 copy being sent; verdicts come back through a pipe. Each child leads its own process group, so that solvers it started can be
 ended with it. A child that raises, dies, or is killed by the kernel for want of memory gives a :class:`Done` with an ``error``:
-whoever reads it must not take it for "holds".
+whoever reads it must not take it for "holds". So does one that is still at work when its time is over.
+
+An interrupt (``KeyboardInterrupt``, which Ctrl-C raises and whoever installs a handler for SIGTERM) ends the jobs, and not the
+results: those that are there stand, and every other job comes out as :data:`INTERRUPTED`.
 
 Fork is used on Linux alone. On macOS system libraries start threads of their own, after which a fork is not safe; there the
 jobs run one after the other in this process, with the same results.
@@ -32,7 +35,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from turnproof.checkers.progress import Named, Progress
+from turnproof.checkers.progress import Named, Progress, amount
 from turnproof.checkers.report.model import Size
 from turnproof.checkers.verdict import Verdict
 from turnproof.machines.kernel import TableError
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 
 GRACE_S = 2.0
 """How long a child may take to end its own children before it is killed."""
+TERMINATED = 128 + signal.SIGTERM
+"""The exit status of a child that was sent SIGTERM."""
 SAY_EVERY_S = 0.1
 """A child tells its progress at most this often."""
 
@@ -56,7 +61,7 @@ class Findings:
     """What other engines would have found, answered on the way."""
     coverage: SystemCoverage | None = None
     interrupted: bool = False
-    """Ctrl-C ended it before it was done."""
+    """An interrupt ended it before it was done."""
 
 
 @attrs.frozen
@@ -66,7 +71,9 @@ class Job:
     name: str
     run: Callable[[Progress], list[Verdict] | Findings]
     gives_up: bool = False
-    """Told of Ctrl-C by SIGINT, it soon ends with what it knows by then."""
+    """Told of an interrupt by SIGINT, it soon ends with what it knows by then."""
+    seconds: float | None = None
+    """It is ended so long after it began; None: never."""
 
 
 @attrs.frozen
@@ -81,10 +88,19 @@ class Done:
     also: Mapping[str, list[Verdict]] = attrs.field(factory=dict)
     coverage: SystemCoverage | None = None
     interrupted: bool = False
+    lost: bool = False
+    """Its process died, and nobody here ended it."""
 
 
 INTERRUPTED = "interrupted"
-"""The error of a job that Ctrl-C ended, or kept from beginning."""
+"""The error of a job that an interrupt ended, or kept from beginning."""
+
+
+class OutOfTime(Exception):
+    """A job is at work for longer than it may be."""
+
+    def __init__(self, seconds: float, at: str = "") -> None:
+        super().__init__(f"the time limit of {seconds:g} s ended it" + (f" at {at}" if at else ""))
 
 
 def can_fork() -> bool:
@@ -95,25 +111,39 @@ def can_fork() -> bool:
 def run_jobs(jobs: Sequence[Job], progress: Progress, *, workers: int = 2) -> Iterator[Done]:
     """Every job's result, in the order in which they finish. Jobs are started in the order given, ``workers`` at a time.
 
-    ``KeyboardInterrupt`` ends the children and is raised again; but if a job is under way that ends with what it knows, it is told,
-    and its result comes out, and all others are :data:`INTERRUPTED`. Closing the iterator early ends the children too.
+    After ``KeyboardInterrupt`` a job under way that ends with what it knows is told, and its result comes out; all others are
+    :data:`INTERRUPTED`. A second one ends the children and is raised again, and closing the iterator early ends them too.
     """
-    if workers < 2 or len(jobs) < 2 or not can_fork():
-        interrupted = False
-        for job in jobs:
+    alone = len(jobs) < 2 and not any(job.seconds for job in jobs)
+    if workers < 2 or alone or not can_fork():
+        yield from _run_one_by_one(jobs, progress)
+    else:
+        yield from _run_forked(jobs, progress, workers)
+
+
+def _run_one_by_one(jobs: Sequence[Job], progress: Progress) -> Iterator[Done]:
+    interrupted = False
+    for job in jobs:
+        try:
             done = Done(job.name, (), 0.0, INTERRUPTED) if interrupted else run_here(job, progress)
-            interrupted |= done.interrupted
-            progress.say(f"{job.name}: finished", 1, 1)
-            yield done
-        return
-    yield from _run_forked(jobs, progress, workers)
+        except KeyboardInterrupt:
+            done = Done(job.name, (), 0.0, INTERRUPTED)
+        interrupted |= done.interrupted or done.error == INTERRUPTED
+        _say_finished(done, progress)
+        yield done
+
+
+def _say_finished(done: Done, progress: Progress) -> None:
+    if done.error != INTERRUPTED:
+        progress.say(f"{done.name}: finished", 1, 1)
 
 
 def run_here(job: Job, progress: Progress) -> Done:
     """Run one job in this process. Only ``KeyboardInterrupt`` and ``SystemExit`` get out."""
     started = time.perf_counter()
+    said: Progress = Named(job.name, progress)
     try:
-        found = job.run(Named(job.name, progress))
+        found = job.run(said if job.seconds is None else _Impatient(said, job.seconds))
     except Exception as problem:
         return Done(job.name, (), time.perf_counter() - started, describe(problem))
     findings = found if isinstance(found, Findings) else Findings(found, None)
@@ -130,12 +160,24 @@ def describe(problem: BaseException) -> str:
         return f"the package {problem.name} is not installed: pip install 'turnproof[verify]'"
     if isinstance(problem, MemoryError):
         return "out of memory"
-    if isinstance(problem, TableError):
+    if isinstance(problem, (TableError, OutOfTime)):
         return " ".join(str(problem).split())
     frames = traceback.extract_tb(problem.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     text = " ".join(str(problem).split())
     return f"internal error: {type(problem).__name__}{': ' + text if text else ''}{place}"
+
+
+class _Impatient:
+    """Passes progress on, and raises :class:`OutOfTime` once the time is over."""
+
+    def __init__(self, progress: Progress, seconds: float) -> None:
+        self.progress, self.seconds, self.ends = progress, seconds, time.monotonic() + seconds
+
+    def say(self, what: str, done: int, total: int | None = None) -> None:
+        if time.monotonic() >= self.ends:
+            raise OutOfTime(self.seconds, f"{what} {amount(done, total)}")
+        self.progress.say(what, done, total)
 
 
 class _PipeProgress:
@@ -153,9 +195,9 @@ def _child(job: Job, pipe: Connection, parent: int) -> None:
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
     _die_with(parent)
-    # The parent alone answers Ctrl-C: it ends this group with SIGTERM, which must unwind so that solvers are reaped.
+    # The parent alone answers an interrupt: it ends this group with SIGTERM, which must unwind so that solvers are reaped.
     signal.signal(signal.SIGINT, signal.default_int_handler if job.gives_up else signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         try:
             done = run_here(job, _PipeProgress(pipe))
@@ -189,12 +231,10 @@ def _run_forked(jobs: Sequence[Job], progress: Progress, workers: int) -> Iterat
             try:
                 finished = _finished(running, progress)
             except KeyboardInterrupt:
-                if not any(job.gives_up for job, _, _ in running.values()):
-                    raise
                 finished = [*_stopped(running), *(Done(job.name, (), 0.0, INTERRUPTED) for job in waiting)]
                 waiting.clear()
             for done in finished:
-                progress.say(f"{done.name}: finished", 1, 1)
+                _say_finished(done, progress)
                 yield done
     finally:
         _end([process for _, process, _ in running.values()])
@@ -204,9 +244,9 @@ Running = dict[Connection, tuple[Job, BaseProcess, float]]
 
 
 def _finished(running: Running, progress: Progress) -> list[Done]:
-    """Wait for a word; the results among what was said."""
+    """Wait for a word, or for the end of somebody's time; the results among what was said."""
     found = []
-    for ready in cast("list[Connection]", wait(list(running))):
+    for ready in cast("list[Connection]", wait(list(running), _patience(running))):
         job, process, started = running[ready]
         done = _receive(ready, job, process, started, progress)
         if done is not None:
@@ -214,11 +254,29 @@ def _finished(running: Running, progress: Progress) -> list[Done]:
             ready.close()
             process.join()
             found.append(done)
+    return found + _out_of_time(running)
+
+
+def _patience(running: Running) -> float | None:
+    ends = [started + job.seconds + SAY_EVERY_S for job, _, started in running.values() if job.seconds is not None]
+    return max(0.0, min(ends) - time.perf_counter()) if ends else None
+
+
+def _out_of_time(running: Running) -> list[Done]:
+    """End those whose time is over. One that says how far it is has ended itself by then."""
+    found = []
+    for pipe, (job, process, started) in list(running.items()):
+        seconds = time.perf_counter() - started
+        if job.seconds is not None and seconds >= job.seconds + SAY_EVERY_S and not pipe.poll():
+            _end([process])
+            del running[pipe]
+            pipe.close()
+            found.append(Done(job.name, (), seconds, str(OutOfTime(job.seconds))))
     return found
 
 
 def _stopped(running: Running) -> list[Done]:
-    """After Ctrl-C: jobs that can are told to end with what they know and are still running; the others are ended here."""
+    """After an interrupt: jobs that can are told to end with what they know and are still running; the others are ended here."""
     ended = [(pipe, job, process) for pipe, (job, process, _) in running.items() if not job.gives_up]
     for job, process, _ in running.values():
         if job.gives_up and process.pid is not None:
@@ -253,9 +311,14 @@ def _start(job: Job) -> tuple[Connection, BaseProcess]:
 def _receive(pipe: Connection, job: Job, process: BaseProcess, started: float, progress: Progress) -> Done | None:
     try:
         message: Any = pipe.recv()
-    except EOFError:
+    except (EOFError, OSError):  # it died, perhaps in the middle of a message
+        # Solvers that it started are in its group, and live on. Until it is reaped, its number is nobody else's.
+        with contextlib.suppress(OSError):
+            os.waitid(os.P_PID, cast(int, process.pid), os.WEXITED | os.WNOWAIT)
+            os.killpg(cast(int, process.pid), signal.SIGKILL)
         process.join()
-        return Done(job.name, (), time.perf_counter() - started, f"its process {_ending(process.exitcode)} before it had an answer")
+        why = f"its process {_ending(process.exitcode)} before it had an answer"
+        return Done(job.name, (), time.perf_counter() - started, why, lost=True)
     if isinstance(message, Done):
         return message
     progress.say(*message)
@@ -267,7 +330,7 @@ def _ending(status: int | None) -> str:
         return "was killed (out of memory?)"
     if status is not None and status < 0:
         return f"died of {signal.Signals(-status).name}"
-    return f"ended with status {status}"
+    return "was terminated" if status == TERMINATED else f"ended with status {status}"
 
 
 def _end(processes: Sequence[BaseProcess]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import attrs
 
 from turnproof.checkers.engines import ENGINES, Plan, RunSystem
-from turnproof.checkers.jobs import Done, Findings, Job, run_here, run_jobs
+from turnproof.checkers.jobs import INTERRUPTED, Done, Findings, Job, OutOfTime, run_here, run_jobs
 from turnproof.checkers.own_checks import own_checks, undetermined
 from turnproof.checkers.progress import SILENT, Progress, amount
 from turnproof.checkers.report.model import AnySpec, MachineReport, Size, name_of
@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     from turnproof.checkers.graph import Graph
 
 
+TOLD = 3
+"""Specifications of which an interrupted run says how far it was."""
+
+
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run. The text says what was covered."""
+    """A run was interrupted, and what was covered is reported. The text says how far it was."""
 
 
 def verify(spec: AnySpec, engines: Sequence[str] = (), *, plan: Plan | None = None, progress: Progress = SILENT) -> list[Verdict]:
@@ -37,7 +41,8 @@ def verify(spec: AnySpec, engines: Sequence[str] = (), *, plan: Plan | None = No
 
 def report(spec: AnySpec, plan: Plan, *, progress: Progress = SILENT, catalog: Mapping[str, AnySpec] | None = None) -> MachineReport:
     """Run the engines of ``plan`` on one specification; as :func:`reports`, for one."""
-    return next(iter(reports([(spec, plan)], progress=progress, catalog=catalog)))
+    (made,) = reports([(spec, plan)], progress=progress, catalog=catalog)
+    return made
 
 
 def reports(
@@ -45,34 +50,54 @@ def reports(
 ) -> Iterator[MachineReport]:
     """Run each plan on its specification, ``workers`` engines at a time over all of them; each report as soon as those before it are out.
 
-    ``catalog`` is where ``spec.elsewhere`` must be found; None skips that. Raises :class:`Interrupted` on Ctrl-C,
-    :class:`TableError` where exploring shows a mistake of a table (a row that leaves the domain of a field), and ``KeyError`` for
-    an engine that does not exist.
+    ``catalog`` is where ``spec.elsewhere`` must be found; None skips that. On ``KeyboardInterrupt`` the reports say what was covered,
+    and after the last of them :class:`Interrupted` is raised. Raises :class:`TableError` where exploring shows a mistake of a table
+    (a row that leaves the domain of a field), and ``KeyError`` for an engine that does not exist.
     """
     for name in (name for _, plan in pairs for name in plan.engines if name not in ENGINES):
         raise KeyError(f"no engine {name!r}; engines: {', '.join(ENGINES)}")
-    watch = _Watch(progress)
-    subjects: list[_Subject] = []
+    watch, out, interrupted = _Watch(progress), 0, False
+    subjects = [_Subject(spec, plan, prefix=f"{name_of(spec)} " if len(pairs) > 1 else "") for spec, plan in pairs]
     try:
-        for spec, plan in pairs:
-            subjects.append(_Subject(spec, plan, prefix=f"{name_of(spec)} " if len(pairs) > 1 else ""))
-            subjects[-1].explore(watch)
-        out = 0
+        for subject in subjects:
+            subject.explore(watch)
         for done in _all_jobs(subjects, watch, workers):
+            interrupted |= done.interrupted or done.error == INTERRUPTED
             for subject in subjects:
                 subject.take(done)
-            while out < len(subjects) and subjects[out].complete:
+            while out < len(subjects) and subjects[out].complete and not interrupted:
                 out += 1
                 yield subjects[out - 1].report(catalog)
     except KeyboardInterrupt:
-        raise Interrupted(_covered(subjects, watch)) from None
+        interrupted = True
+        for subject in subjects:
+            subject.give_up()
     yield from (subject.report(catalog) for subject in subjects[out:])
+    if interrupted:
+        raise Interrupted(_covered(subjects, watch))
 
 
 def _all_jobs(subjects: Sequence[_Subject], watch: _Watch, workers: int) -> Iterator[Done]:
     jobs = [(subject.cost(name), job) for subject in subjects for name, job in subject.jobs()]
-    jobs.sort(key=lambda pair: -pair[0])
-    return run_jobs([job for _, job in jobs], watch, workers=workers)
+    return run_jobs(in_turn(jobs), watch, workers=workers)
+
+
+def in_turn(jobs: Sequence[tuple[float, Job]]) -> list[Job]:
+    """Jobs with their costs, by turns the longest that is left and, until that costs as much, the first that are left.
+
+    Two workers then end together, and what stands first is not kept for the end: whoever reads along sees the reports come.
+    """
+    left, made = list(jobs), []
+    while left:
+        longest = max(left, key=lambda pair: pair[0])
+        left.remove(longest)
+        made.append(longest[1])
+        spent = 0.0
+        while left and spent < longest[0]:
+            cost, job = left.pop(0)
+            spent += cost
+            made.append(job)
+    return made
 
 
 class _Subject:
@@ -85,9 +110,10 @@ class _Subject:
         self.not_run: dict[str, str] = {}
         self.finished: dict[str, Done] = {}
         self.waiting: set[str] = set()
+        self._settle()
 
-    def explore(self, progress: Progress) -> None:
-        """Settle which engines run, and explore a machine if one of them reads its graph."""
+    def _settle(self) -> None:
+        """Which engines run, and why the others do not."""
         for name, entry in ENGINES.items():
             asked = self.plan.left_out.get(name, "") or ("" if self.plan.wanted(name) else "not asked for")
             why = asked or entry.cannot(self.spec, self.plan)
@@ -95,6 +121,9 @@ class _Subject:
                 self.not_run[name] = why
             else:
                 self.waiting.add(name)
+
+    def explore(self, progress: Progress) -> None:
+        """Explore a machine if one of its engines reads the graph."""
         readers = [name for name in self.waiting if ENGINES[name].reads_graph]
         if isinstance(self.spec, Spec) and readers:
             self._explore(self.spec, progress)
@@ -110,13 +139,13 @@ class _Subject:
 
             try:
                 self.graph = explore(spec, progress=progress)
-            except LimitReached as limit:
+            except (LimitReached, OutOfTime) as limit:
                 return [undetermined(spec, "the whole graph is explored", Engine.EXPLICIT, "cut short", str(limit))]
             except TableError as mistake:
                 mistakes.append(mistake)
             return []
 
-        self.finished["explore"] = run_here(Job(f"{self.prefix}explore", run), progress)
+        self.finished["explore"] = run_here(Job(f"{self.prefix}explore", run, seconds=self.plan.seconds), progress)
         self.ended = time.perf_counter()
         if mistakes:
             raise mistakes[0]
@@ -124,8 +153,9 @@ class _Subject:
     def jobs(self) -> list[tuple[str, Job]]:
         """The engines that are to run, by name."""
         started = [name for name in ENGINES if name in self.waiting and not self._answered_within(name)]
-        gives_up = not isinstance(self.spec, Spec)
-        return [(name, Job(self.prefix + name, partial(self._run, name), gives_up)) for name in started]
+        a_system = not isinstance(self.spec, Spec)  # the walk over it keeps its time itself, and tells what it has seen by then
+        seconds = None if a_system else self.plan.seconds
+        return [(name, Job(self.prefix + name, partial(self._run, name), a_system, seconds)) for name in started]
 
     def _answered_within(self, name: str) -> bool:
         """Whether another engine that runs here answers for this one as well."""
@@ -135,8 +165,9 @@ class _Subject:
         """Roughly how many seconds an engine takes, so that the longest is started first and two workers end together."""
         steps = 0 if self.graph is None else self.graph.steps
         if not isinstance(self.spec, Spec):
-            return 20.0
-        return {"symbolic": 4 + steps / 40_000, "stateful": 3.0, "variants": len(self.spec.variants) / 4}.get(name, 1 + steps / 500_000)
+            return {"symbolic": 6.0, "variants": 2.0, "diagram": 0.2}.get(name, 10.0)
+        machine = {"symbolic": 1 + steps**0.5 / 50, "explicit": 0.1 + steps / 400_000, "stateful": 1.5, "variants": 0.5}
+        return machine.get(name, 0.3)
 
     def _run(self, name: str, progress: Progress) -> list[Verdict] | Findings:
         entry = ENGINES[name]
@@ -155,6 +186,11 @@ class _Subject:
                 self.waiting.discard(other)
             self.waiting.discard(name)
             self.finished[name] = done
+
+    def give_up(self) -> None:
+        """What has not ended will not."""
+        for name in [name for name in ENGINES if name in self.waiting]:
+            self.take(Done(self.prefix + name, (), 0.0, INTERRUPTED))
 
     @property
     def complete(self) -> bool:
@@ -178,12 +214,14 @@ class _Subject:
             spec=self.spec,
             verdicts=(*verdicts, *own_checks(self.spec, set(self.finished), verdicts, catalog)),
             size=self._size(),
-            timings={name: done.seconds for name, done in self.finished.items()},
+            timings={name: done.seconds for name, done in self.finished.items() if done.error != INTERRUPTED},
             not_run=self.not_run,
             off=tuple(sorted(self.plan.off)),
             coverage=next((done.coverage for done in self.finished.values() if done.coverage is not None), None),
             seconds=self.ended - self.started,
             certificate=_certificate(self.plan, self.finished),
+            lost={name: done.error for name, done in self.finished.items() if done.lost},
+            untouched=not any(name in ENGINES and done.error != INTERRUPTED for name, done in self.finished.items()),
         )
 
 
@@ -227,17 +265,23 @@ class _Watch:
 
 
 def _covered(subjects: Sequence[_Subject], watch: _Watch) -> str:
-    """What was finished, machine by machine, and what was under way: one line."""
-    said = []
-    for subject in subjects:
-        verdicts = subject.verdicts()
-        bad = sum(v.outcome is not Outcome.HOLDS for v in verdicts)
-        names = ", ".join(name for name in subject.finished if subject.graph is not None or name != "explore") or "nothing"
-        said.append(f"{name_of(subject.spec)}: {names} finished, {len(verdicts)} checks, {bad} of them not holding")
-    ended = {subject.prefix + name for subject in subjects for name in subject.finished}
-    running = [f"{what} {amount(done, total)}" for job, (what, done, total) in watch.last.items() if job not in ended]
+    """What was finished of what is not complete, and what was under way: one line."""
+    ended = {subject: [name for name, done in subject.finished.items() if not done.error] for subject in subjects}
+    begun = [subject for subject in subjects if any(d.error for d in subject.finished.values()) and ended[subject]]
+    whole = sum(not any(d.error for d in subject.finished.values()) for subject in subjects)
+    said = [_said(subject, ended[subject]) for subject in begun[:TOLD]]
+    said += [f"and {len(begun) - TOLD} more that are begun"] if len(begun) > TOLD else []
+    said += [f"{whole} of {len(subjects)} complete"] if len(subjects) > 1 else []
+    over = {subject.prefix + name for subject in subjects for name in ended[subject]}
+    running = [f"{what} {amount(done, total)}" for job, (what, done, total) in watch.last.items() if job not in over]
     seconds = time.perf_counter() - subjects[0].started if subjects else 0.0
-    return "; ".join(said) + (f"; under way: {', '.join(running)}" if running else "") + f"; after {seconds:.0f} s"
+    return "; ".join(said + ([f"under way: {', '.join(running)}"] if running else []) + [f"after {seconds:.0f} s"])
 
 
-__all__ = ["ENGINES", "Interrupted", "report", "reports", "size", "verify"]
+def _said(subject: _Subject, ended: Sequence[str]) -> str:
+    verdicts = [v for name in ended for v in subject.finished[name].verdicts]
+    bad = sum(v.outcome is not Outcome.HOLDS for v in verdicts)
+    return f"{name_of(subject.spec)}: {', '.join(ended)} finished, {len(verdicts)} checks, {bad} of them not holding"
+
+
+__all__ = ["ENGINES", "Interrupted", "in_turn", "report", "reports", "size", "verify"]

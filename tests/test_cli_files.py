@@ -60,6 +60,30 @@ def test_a_link_is_followed_and_a_device_is_never_replaced(tmp_path: Path) -> No
     assert Path(os.devnull).is_char_device()
 
 
+NOWHERE = Path("/proc/nowhere")
+UNWRITABLE = [[option, NOWHERE] for option in ("--json", "--junit", "--sarif", "--pytest", "--certificate")] + [["--itf", NOWHERE]]
+
+
+@pytest.mark.skipif(not NOWHERE.parent.is_dir(), reason="there is no /proc here")
+@pytest.mark.parametrize("options", UNWRITABLE, ids=[str(option) for option, _ in UNWRITABLE])
+def test_what_cannot_be_written_is_said_before_anything_runs(options: list[str | Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("it ran")
+
+    monkeypatch.setattr("turnproof.cli.verify.reports", never)
+    what = "the directory cannot be made" if options[0] == "--itf" else "no file can be made in the directory /proc"
+    assert complaint("verify", "reply_waiter", *options) == f"{options[0]} /proc/nowhere: {what} (no such file or directory)"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_a_report_that_cannot_be_written_in_the_end_costs_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "report.xml"
+    result = run("verify", "reply_waiter", "--engine", "golden", "--json", "/dev/full", "--junit", file)
+    assert (result.exit_code, result.stderr) == (2, "turnproof: --json /dev/full: no space left on device\n")
+    assert result.stdout.splitlines()[-1].startswith("holds: 1 machine, ")
+    assert "<testsuites" in file.read_text()
+
+
 # ── inputs ──
 
 

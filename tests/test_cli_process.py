@@ -63,30 +63,58 @@ def alive(process: int) -> bool:
 
 
 @pytest.mark.skipif(not jobs.can_fork(), reason="engines run in this process here")
-@pytest.mark.parametrize("whole_group", [True, False], ids=["from the terminal", "to the process alone"])
-def test_ctrl_c_says_what_was_covered_and_leaves_nothing_behind(slow: subprocess.Popen[str], whole_group: bool) -> None:
+@pytest.mark.parametrize(
+    ("sent", "whole_group"),
+    [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGTERM, False)],
+    ids=["Ctrl-C", "SIGINT to the process alone", "SIGTERM"],
+)
+def test_an_interrupt_keeps_what_was_covered_and_leaves_nothing_behind(
+    slow: subprocess.Popen[str], sent: signal.Signals, whole_group: bool
+) -> None:
     child = solver(slow)
-    (os.killpg if whole_group else os.kill)(slow.pid, signal.SIGINT)
+    (os.killpg if whole_group else os.kill)(slow.pid, sent)
     out, error = slow.communicate(timeout=20)
-    assert slow.returncode == 130
-    assert out == ""
+    assert slow.returncode == 3
+    assert re.search(r"a locked door refuses to open +holds  explicit exhaustive", out)
+    assert "UNDETERMINED the engine symbolic finishes\n  explicit, not finished: interrupted\n" in out
+    assert out.splitlines()[-1].startswith("UNDETERMINED: 1 machine, ")
     lines = [line for line in error.splitlines() if "rows" not in line or "interrupted" in line]
     assert len(lines) == 1, error
     assert lines[0].startswith(
         "turnproof: interrupted; front_door: explore, explicit finished, 3 checks, 0 of them not holding; under way: symbolic: rows "
     )
-    assert lines[0].endswith("; nothing is concluded")
+    assert lines[0].endswith("; what was not covered is undetermined")
     assert not alive(child)
+    assert workers(slow.pid) == []
 
 
 @pytest.mark.skipif(not jobs.can_fork(), reason="engines run in this process here")
-def test_termination_ends_the_engines_too(slow: subprocess.Popen[str]) -> None:
+def test_a_worker_that_is_killed_is_named_and_every_other_result_stands(slow: subprocess.Popen[str], tmp_path: Path) -> None:
     child = solver(slow)
-    slow.terminate()
-    _, error = slow.communicate(timeout=20)
-    assert slow.returncode == 143
-    assert error.splitlines()[-1] == "turnproof: terminated"
-    assert not alive(child)
+    (worker,) = workers(slow.pid)
+    os.kill(worker, signal.SIGKILL)
+    out, error = slow.communicate(timeout=20)
+    assert slow.returncode == 2
+    assert re.search(r"a locked door refuses to open +holds  explicit exhaustive", out)
+    said = [line for line in error.splitlines() if "lost" in line]
+    assert said == [
+        "turnproof: lost: front_door: engine symbolic: its process was killed (out of memory?) before it had an answer; "
+        "every other result stands"
+    ]
+    assert not alive(child), "what it had started is ended with it"
+
+
+def workers(parent: int) -> list[int]:
+    """The living children of a process."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, ppid = stat.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if int(ppid) == parent and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
 
 
 @pytest.mark.parametrize(

@@ -295,10 +295,16 @@ def slow(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[subprocess.
 ALONE, BESIDE = ("--engine", "explicit"), ("--engine", "explicit,variants,golden")
 
 
-@pytest.mark.parametrize("slow", [ALONE, BESIDE], ids=["in this process", "beside others"], indirect=True)
-def test_ctrl_c_ends_in_undetermined_with_what_was_covered(slow: subprocess.Popen[str]) -> None:
-    os.killpg(slow.pid, signal.SIGINT)
-    out, _ = slow.communicate(timeout=60)
+@pytest.mark.parametrize(
+    ("slow", "sent"),
+    [(ALONE, signal.SIGTERM), (BESIDE, signal.SIGINT)],
+    ids=["SIGTERM, in this process", "Ctrl-C, beside others"],
+    indirect=["slow"],
+)
+def test_an_interrupt_ends_in_undetermined_with_what_was_covered(slow: subprocess.Popen[str], sent: signal.Signals) -> None:
+    os.killpg(slow.pid, sent)
+    out, error = slow.communicate(timeout=60)
+    assert error.splitlines()[-1].startswith("turnproof: interrupted; ")
     assert slow.returncode == 3, out
     text = " ".join(out.split())
     found = re.search(r"cut short \(([\d,]+) states, [\d,]+ steps; [^)]*\): an interrupt ended the search at", text)

@@ -25,6 +25,8 @@ NO_INVARIANT = "the specification has no property of states or steps that could 
 NOTHING_TO_DO = frozenset({NO_VARIANT, NO_RECORDING, MACHINES_ONLY, NO_INVARIANT})
 """Why an engine has no question to answer. Whatever else keeps one from running leaves a question open."""
 
+VIOLATED, LOST = 1, 2
+"""Exit statuses: something does not hold; the process of an engine died, so part of the run is missing."""
 WORST_FIRST = (Outcome.VIOLATED, Outcome.UNDETERMINED, Outcome.HOLDS)
 
 
@@ -62,6 +64,10 @@ class MachineReport:
     """What the walk over a system passed through; None for a machine (``turnproof coverage`` tells)."""
     off: tuple[str, ...] = ()
     """Switches of a system's environment that were turned off."""
+    lost: Mapping[str, str] = attrs.field(factory=dict)
+    """Engine -> how its process died before it had an answer."""
+    untouched: bool = False
+    """An interrupt came before any engine had an answer."""
 
     @property
     def name(self) -> str:
@@ -136,13 +142,14 @@ class RunReport:
 
     @property
     def status(self) -> int:
-        """The exit status. A run without a verdict is undetermined: nothing was checked."""
-        return exit_status(self.verdicts) if self.verdicts else 3
+        """The exit status. A run without a verdict is undetermined: nothing was checked. One that lost a process could not be made, 2."""
+        found = exit_status(self.verdicts) if self.verdicts else 3
+        return LOST if found != VIOLATED and any(machine.lost for machine in self.machines) else found
 
     @property
     def outcome(self) -> Outcome:
         """The worst outcome of the run."""
-        return {0: Outcome.HOLDS, 1: Outcome.VIOLATED}.get(self.status, Outcome.UNDETERMINED)
+        return {0: Outcome.HOLDS, VIOLATED: Outcome.VIOLATED}.get(self.status, Outcome.UNDETERMINED)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Outcome | None:

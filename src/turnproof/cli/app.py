@@ -15,7 +15,6 @@ import click
 
 from turnproof import __version__
 from turnproof.checkers.jobs import describe
-from turnproof.checkers.verify import Interrupted
 from turnproof.cli.misuse import Misuse, broken_table
 from turnproof.cli.output import silence
 from turnproof.machines.kernel import TableError
@@ -27,12 +26,13 @@ DEBUG = "TURNPROOF_DEBUG"
 """Environment variable: show the traceback of an internal error."""
 
 EPILOG = """\b
-Exit status: 0 holds, 1 violated, 2 misuse, 3 undetermined, 70 internal error, 130 interrupted.
+Exit status: 0 holds, 1 violated, 2 misuse, or a process of the run died, 3 undetermined, 70 internal error,
+130 interrupted, 143 terminated. `verify` that is interrupted or terminated reports what it covered: 3, or 1.
 NO_COLOR turns colours off; TURNPROOF_DEBUG=1 shows the traceback of an internal error."""
 
 
-class Terminated(BaseException):
-    """SIGTERM, as an exception, so that engines end the processes they started."""
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as the exception that Ctrl-C raises: engines end the processes they started, and what was covered is kept."""
 
 
 class Root(click.Group):
@@ -63,8 +63,6 @@ def run(arguments: Sequence[str]) -> int:
         return _unread()
     except Terminated:
         return _complain("terminated", 143)
-    except Interrupted as stop:
-        return _complain(f"interrupted; {stop}; nothing is concluded", 130)
     except KeyboardInterrupt:
         return _complain("interrupted", 130)
     except Exception as problem:

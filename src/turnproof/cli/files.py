@@ -179,6 +179,8 @@ class Output:
         if target.is_dir():
             raise Misuse(f"{self.option} {self.path}: is a directory, expected the name of a file")
         if self.special:
+            if not os.access(target, os.W_OK):
+                raise Misuse(f"{self.option} {self.path}: permission denied")
             return
         if not target.parent.is_dir():
             raise Misuse(f"{self.option} {self.path}: there is no directory {target.parent}{_near_file(target.parent)}")
@@ -187,7 +189,7 @@ class Output:
         try:
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.")
         except OSError as error:
-            raise Misuse(f"{self.option} {self.path}: {_reason(error)}") from None
+            raise Misuse(f"{self.option} {self.path}: no file can be made in the directory {target.parent} ({_reason(error)})") from None
         os.close(handle)
         os.unlink(name)
 
@@ -238,8 +240,13 @@ def check_directory(path: Path, option: str) -> None:
     except FileExistsError:
         raise Misuse(f"{option} {path}: is a file, expected a directory") from None
     except OSError as error:
-        raise Misuse(f"{option} {path}: {_reason(error)}") from None
-    Output(path / ".turnproof", option).check()
+        raise Misuse(f"{option} {path}: the directory cannot be made ({_reason(error)})") from None
+    try:
+        handle, name = tempfile.mkstemp(dir=path, prefix=".turnproof.")
+    except OSError as error:
+        raise Misuse(f"{option} {path}: no file can be made in this directory ({_reason(error)})") from None
+    os.close(handle)
+    os.unlink(name)
 
 
 __all__ = ["STDOUT", "Output", "Spooled", "check_directory", "check_outputs", "readable", "spooled"]

@@ -15,6 +15,7 @@ from turnproof import __version__
 from turnproof.checkers.engines import ENGINES, QUICK, STEPS, STEPS_A_ROW, Plan
 from turnproof.checkers.report import (
     MachineReport,
+    Paint,
     RunReport,
     itf_traces,
     json_report,
@@ -25,9 +26,9 @@ from turnproof.checkers.report import (
 )
 from turnproof.checkers.report.locate import project_root
 from turnproof.checkers.report.model import AnySpec, name_of
-from turnproof.checkers.verify import reports
+from turnproof.checkers.verify import Interrupted, reports
 from turnproof.cli import names
-from turnproof.cli.app import SETTINGS, example
+from turnproof.cli.app import PROGRAM, SETTINGS, example
 from turnproof.cli.files import Output, check_directory, check_outputs
 from turnproof.cli.misuse import Misuse
 from turnproof.cli.output import paint, say
@@ -65,17 +66,30 @@ class Outputs:
         return any(output.to_stdout for output in self.files().values())
 
     def write(self, run: RunReport) -> None:
-        """Write every form that was asked for, from the one report."""
+        """Write every form that was asked for, from the one report. One that cannot be written keeps no other from it."""
         forms = {"--json": json_report, "--junit": junit_report, "--sarif": sarif_report, "--pytest": pytest_text}
+        wrong: list[str] = []
         for option, output in self.files().items():
-            output.write(forms[option](run))
-        if self.itf is not None:
-            for machine in run.machines:
-                # Traces of an earlier run under the same names would pass for those of this one.
-                for old in self.itf.glob(f"{machine.name}.*.itf.json"):
-                    old.unlink()
-                for name, text in itf_traces(machine).items():
-                    Output(self.itf / name, "--itf").write(text)
+            try:
+                output.write(forms[option](run))
+            except Misuse as problem:
+                wrong.append(str(problem))
+        for machine in run.machines if self.itf is not None else ():
+            self.write_traces(machine, wrong)
+        if wrong:
+            raise Misuse("; ".join(wrong))
+
+    def write_traces(self, machine: MachineReport, wrong: list[str]) -> None:
+        """Write the counterexamples of one machine as traces."""
+        assert self.itf is not None
+        try:
+            # Traces of an earlier run under the same names would pass for those of this one.
+            for old in self.itf.glob(f"{machine.name}.*.itf.json"):
+                old.unlink()
+            for name, text in itf_traces(machine).items():
+                Output(self.itf / name, "--itf").write(text)
+        except (Misuse, OSError) as problem:
+            wrong.append(str(problem))
 
 
 def pytest_text(run: RunReport) -> str:
@@ -147,28 +161,46 @@ def verify(
     outputs.check(certificate)
     left_out = {name: "--quick" for name in ENGINES if quick and name not in QUICK}
     plans = [Plan(engines=chosen, certificate=c, steps=steps, seed=seed, left_out=left_out) for c in certificates(specs, certificate)]
-    run = _run(specs, walk.plans(specs, plans), verbose=verbose, to_stderr=outputs.take_stdout)
+    run, remarks = _run(specs, walk.plans(specs, plans), verbose=verbose, to_stderr=outputs.take_stdout)
     try:
         outputs.write(run)
     finally:
         say(summary_text(run, paint(error_stream=outputs.take_stdout)), error_stream=outputs.take_stdout)
+        for remark in remarks:
+            say(f"{PROGRAM}: {remark}", error_stream=True)
     return run.status
 
 
-def _run(specs: Sequence[AnySpec], plans: Sequence[Plan], *, verbose: bool, to_stderr: bool) -> RunReport:
+def _run(specs: Sequence[AnySpec], plans: Sequence[Plan], *, verbose: bool, to_stderr: bool) -> tuple[RunReport, list[str]]:
+    """The report, and what must be said of how the run went; each part of the text is out as soon as it can be."""
     started, clock = datetime.now(UTC), time.perf_counter()
     made: list[MachineReport] = []
+    remarks: list[str] = []
     with Shown() as progress:
-        for one in reports(list(zip(specs, plans, strict=True)), progress=progress, catalog=names.catalog()):
-            made.append(one)
-            progress.clear()
-            say(machine_text(one, paint(error_stream=to_stderr), verbose=verbose) + "\n", error_stream=to_stderr)
-    return RunReport(
+        try:
+            for one in reports(list(zip(specs, plans, strict=True)), progress=progress, catalog=names.catalog()):
+                made.append(one)
+                progress.clear()
+                say(_text(one, paint(error_stream=to_stderr), verbose) + "\n", error_stream=to_stderr)
+        except KeyboardInterrupt as stop:
+            how = str(stop) if isinstance(stop, Interrupted) else f"{len(made)} of {len(specs)} reported"
+            remarks.append(f"interrupted; {how}; what was not covered is undetermined")
+    remarks += [
+        f"lost: {one.name}: engine {engine}: {why}; every other result stands" for one in made for engine, why in one.lost.items()
+    ]  # fmt: skip
+    run = RunReport(
         machines=tuple(made),
         version=__version__,
         started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         seconds=time.perf_counter() - clock,
     )
+    return run, remarks
+
+
+def _text(report: MachineReport, colors: Paint, verbose: bool) -> str:
+    if report.untouched:
+        return f"{colors(report.name, '1')}\n  interrupted before any engine had an answer"
+    return machine_text(report, colors, verbose=verbose)
 
 
 def certificates(specs: Sequence[AnySpec], wanted: Path | None) -> Sequence[Path | None]:

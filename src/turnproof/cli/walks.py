@@ -42,7 +42,11 @@ OPTIONS = (
     click.option("--without", multiple=True, metavar="SWITCH", help="Systems: turn this power of the environment off; may be repeated."),
     click.option("--symmetry", is_flag=True, help="Systems: one state for all that differ by an exchange of interchangeable pieces."),
     click.option("--max-states", type=click.IntRange(min=1), help="Systems: end the walk at so many states: UNDETERMINED."),
-    click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Systems: end the walk after so long: UNDETERMINED."),
+    click.option(
+        "--max-seconds",
+        type=click.FloatRange(min=0, min_open=True),
+        help="End the walk over a system, and every engine on a machine, after so long: UNDETERMINED.",
+    ),
     click.option("--max-memory", type=Bytes(), metavar="BYTES", help="Systems: end the walk at 500M, 2G, ...: UNDETERMINED."),
 )
 
@@ -59,10 +63,9 @@ class Walking:
 
     @property
     def asked(self) -> str:
-        """One option that was given; empty if none was."""
+        """One option about systems alone that was given; empty if none was."""
         given = {
-            "--without": self.without, "--symmetry": self.symmetry, "--max-states": self.states, "--max-seconds": self.seconds,
-            "--max-memory": self.memory,
+            "--without": self.without, "--symmetry": self.symmetry, "--max-states": self.states, "--max-memory": self.memory,
         }  # fmt: skip
         return next((name for name, value in given.items() if value), "")
 
@@ -74,14 +77,15 @@ class Walking:
         off = self.off(systems)
         if self.symmetry and not any(spec.interchangeable for spec in systems):
             raise Misuse(f"--symmetry: {', '.join(map(name_of, systems))} names nothing that is interchangeable")
-        return [self._plan(spec, plan, off) if isinstance(spec, SystemSpec) else plan for spec, plan in zip(specs, plans, strict=True)]
+        timed = [attrs.evolve(plan, seconds=self.seconds) for plan in plans]
+        return [self._plan(spec, plan, off) if isinstance(spec, SystemSpec) else plan for spec, plan in zip(specs, timed, strict=True)]
 
     def off(self, systems: Sequence[AnySpec]) -> Mapping[str, frozenset[str]]:
         """System -> its switches that are turned off."""
         return names.switches(systems, self.without)
 
     def _plan(self, spec: SystemSpec, plan: Plan, off: Mapping[str, frozenset[str]]) -> Plan:
-        limits: dict[str, Any] = {"states": self.states, "seconds": self.seconds, "memory": self.memory}
+        limits: dict[str, Any] = {"states": self.states, "memory": self.memory}
         return attrs.evolve(plan, off=off[spec.system.name], symmetry=self.symmetry and bool(spec.interchangeable), **limits)
 
 
