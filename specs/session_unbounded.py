@@ -1,20 +1,26 @@
 """The target, ``turnproof.machines.session``, is safe for any number of prompts, Stops, drops and executions, and a stream of any length.
 
 ``session_system`` explores an exact environment within bounds. Here the environment has none: one item of the inbox is followed, which may
-be any of them, and of every other anything may be told (``session_unbounded_parts``). What is explored within bounds is then one other
-identity and one wake; the proof, asked for by ``turnproof verify session_unbounded --engine symbolic`` (about two minutes), has any
-number of both, and its certificate is re-checked by a fresh z3 and by cvc5. No channel is part of it, so none is bounded.
+be any of them, and of every other anything may be told (``session_unbounded_parts``). Every verification explores it with one other
+identity and wakes to one. The proof is asked for, ``turnproof verify session_unbounded --engine explicit,symbolic`` (two minutes), and
+has any number of both; its certificate is re-checked by a fresh z3 and by cvc5. There is no channel and no budget, so none is bounded.
 
-Proved are S1 to S8, L7, and of L1 and L2 what is a promise about states: to a turn that is installed something is always still to come that
-ends it, or that looks after it. That it does come needs fairness, and is shown within bounds (``session_ends``).
+Proved are S1 to S8 and L7, and what L1 to L3 say of states: to a turn that is installed something is still to come that ends it or looks
+after it, so that none is left when everything is quiet; and every wake that was held is known until it is taken. That what is to come does
+come needs fairness, and is shown within bounds (``session_ends``).
+
+What the proof rests on is that this environment allows whatever a real one does. The words of its parts argue for that, and
+``tests/test_session_unbounded.py`` follows runs of the exact environment in it, step by step, for each of their items.
 """
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from turnproof.machines import session as target
 from turnproof.machines import session_start as start_words
 from turnproof.machines import session_words as words
-from turnproof.machines.kernel import NOBODY, Row, implies, not_, one_of
+from turnproof.machines.kernel import NOBODY, Row, choose, implies, not_, one_of
 from turnproof.machines.session import MACHINE, Timer
 from turnproof.machines.session_start import SendPrompt
 from turnproof.machines.session_stop import WAITING, TurnOver
@@ -55,6 +61,7 @@ of_wake = ((now.item == P) & own_end) | ((now.item == NOBODY) & not_(truth.now.s
 certain = ((now.item == P) & own_end) | ((now.item != P) & not_(truth.now.severed) & session.on(ExecutionEnded))
 running = one_of(item.now.phase, Place.WAITING, Place.RUNNING)
 sent = request.now.phase != RequestPhase.UNSENT
+KEPT = "L3: the wakes that the session knows of are those that were held and not taken"
 ENDED = "L1, L2: to a turn that is installed something is still to come that ends it or looks after it"
 
 PROPERTIES: tuple[Property, ...] = (
@@ -77,6 +84,8 @@ PROPERTIES: tuple[Property, ...] = (
          not_((now.phase == Turn.CONTINUATION) & certain & (after.phase == Turn.CONTINUATION))
          & implies(session.on(words.ContinuationStarted) & (now.ended > 0), after.phase != Turn.CONTINUATION)),
     Always(promised.ONE_TURN, truth.now.phase != TruthPhase.ASTRAY, requirements="R-SES-7", harm="a background reply is shown twice"),
+    Always(KEPT, truth.now.held == choose(now.running, now.ended + 1, now.ended), requirements=("R-SES-7", "R-SES-12"),
+           harm="a background reply is never shown"),
     Step(promised.OWN_ASK, implies(session.on(words.PermissionAsked), session.emits(words.ShowPermission)), requirements="R-SES-8",
          harm="the user is never asked, and their own turn is killed"),
     Always(ENDED, requirements=("R-SES-10", "R-SES-11"), harm=STUCK, holds=
@@ -126,6 +135,11 @@ OUTLIVING = AGAIN.variant(
     "session_stop_outliving",
     replace={row.name: Row(TurnOver, at=WAITING, stay=True, name=row.name) for row in AGAIN.rows if row.event is TurnOver and row.emit},
 )
+_LOST = next(row for row in MACHINE.rows if row.event is HistoryRead and str(row.when) == "running" and row.data is not None)
+FORGETTING = MACHINE.variant(
+    "session_forgetting",
+    replace={_LOST.name: Row(HistoryRead, when=target.now.running, data=evolve(target.now, running=False, item=NOBODY), name=_LOST.name)},
+)
 VARIANTS = (
     SystemVariant(system=system("unbounded_any_end", machine=ANY_END), violates={OWN_END: 3},
                   about="An end ends whatever turn is installed."),
@@ -134,12 +148,14 @@ VARIANTS = (
                   about="The target on a wire that does not tell a restart."),
     SystemVariant(system=system("unbounded_keeping", machine=KEEPING), violates={OWN_WAKE: 6},
                   about="A continuation without an item is kept over a reconnect: the next end may be anybody's."),
+    SystemVariant(system=system("unbounded_forgetting", machine=FORGETTING), violates={KEPT: 4},
+                  about="A wake whose end was lost with the stream is forgotten."),
     SystemVariant(system=system("unbounded_outliving", stops=OUTLIVING), violates={OWN_STOP: 5}, about="A Stop outlives its turn."),
 )  # fmt: skip
 
 SPEC = SystemSpec(
     system=system(),
-    requirements=requirements(1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 16, 21, 23, 24),
+    requirements=requirements(1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 16, 21, 23, 24),
     properties=(*PROPERTIES, *REACHED),
     lemmas=LEMMAS,
     variants=VARIANTS,

@@ -9,8 +9,14 @@ What stands for the stream. No buffer is kept, so none is bounded. Executions fo
 between the event handled last and the one published last is where the delivery and the end of ``p`` are in it (:class:`Ahead`). Before
 and after them anything may come, as long as starts and ends take turns.
 
-Each of these allows more than the environment of ``session_environment`` does, whatever the bounds there: that every state of it is one of
-these, for each of its items, is a test (``tests/test_session_unbounded.py``).
+How what ``session_environment`` has is found here, for the item that is followed and for all others:
+  * a prompt or a report is recorded: :class:`Admitted`; nothing, until it is told of;
+  * an execution begins or goes on and takes what waits: :class:`Served`, then :class:`DeliveryComes`; :class:`StartComes` and
+    :class:`OtherComes`, at any time that fits the order;
+  * it ends: :class:`Over`, then :class:`OwnEndComes`; :class:`EndComes`, and :class:`OtherEnded` where it writes an idle item;
+  * an interrupt hits it, early or late, from a Stop or from a start: the same, for it may end so at any time;
+  * the server dies: :class:`ServerDied`; the stream drops: the stream's own row, and :class:`Emptied`;
+  * a new subscription stands: :class:`Opened`. An execution that serves the item then is the one whose end comes next.
 """
 
 from __future__ import annotations

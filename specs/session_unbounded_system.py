@@ -71,6 +71,9 @@ def read(active: bool, past: Past) -> Any:
     """The history may say so of the item of the turn, or of the wake that runs: exactly that of the item followed, anything of another."""
     mine = past_is(past) if active else past_is(past) & (item.now.phase != Place.RUNNING)
     others = (now.item != NOBODY) & (now.item != P)
+    if active and past is Past.UNDER_WAY:
+        # What was delivered to a wake before, and is under way yet, is served by an execution that was under way all the time.
+        others = others & ((now.phase == Turn.USER) | line.now.busy | stream.now.restarted)
     nobody = now.item == NOBODY
     told = ((now.item == P) & mine) | others
     return told | nobody if past is Past.ABSENT else told

@@ -12,12 +12,14 @@ from turnproof.checkers.network.explicit import explore, violation
 from turnproof.machines.session import MACHINE, RecheckExpired
 from turnproof.machines.session_words import HistoryRead, PromptAnswered, PromptCancelled
 from turnproof.specs import session_unbounded_parts as env
-from turnproof.specs.session_parts import World
+from turnproof.specs.session_parts import ASKS, DEATH, N4, N7, N10, N13, STOPS, World
 from turnproof.specs.session_target import TARGET
 from turnproof.specs.session_unbounded import PROPERTIES, SPEC
 
 EVERYTHING = World(TARGET)
 """Two Stops, two drops, a restart, an unclear prompt, a permission request, and the death of the stream."""
+
+SMALL = World(TARGET, (N4, N7, N10, N13, STOPS, ASKS, DEATH), stops=0, drops=1)
 
 
 def lost(missing: type, seeds: int) -> bool:
@@ -55,6 +57,14 @@ def test_runs_of_the_bounded_session_are_runs_of_the_unbounded() -> None:
     assert sum(f.steps for f in every) > 2_500
     rows = set[str]().union(*(f.rows for f in every))
     assert len(rows) > 0.75 * len(MACHINE.rows)
+
+
+@pytest.mark.soak
+def test_every_run_of_a_small_bounded_session_is_one_of_the_unbounded() -> None:
+    """Two prompts, a drop, a restart, an unclear prompt; no Stop and no child: every step from every state, some minutes."""
+    found = follow_all(SMALL, Unbounded())
+    assert found.steps > 90_000
+    assert found.longest == 4
 
 
 @pytest.mark.soak
