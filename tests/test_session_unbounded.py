@@ -6,7 +6,7 @@ from random import Random
 
 import attrs
 import pytest
-from session_shadow import Lost, Unbounded, follow
+from session_shadow import Lost, Unbounded, follow, follow_all
 
 from turnproof.checkers.network.explicit import explore, violation
 from turnproof.machines.session import MACHINE, RecheckExpired
