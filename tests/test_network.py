@@ -31,7 +31,7 @@ from systems import (
 )
 
 from turnproof.checkers.network.explicit import check, check_variants, explore, violation
-from turnproof.checkers.network.play import Play
+from turnproof.checkers.network.play import Play, is_fair
 from turnproof.checkers.network.run import Broken
 from turnproof.checkers.story import render_mermaid, render_pytest, render_text
 from turnproof.checkers.verdict import Outcome, Verdict
@@ -107,6 +107,8 @@ BROKEN: list[tuple[Property, int]] = [
     ),
     (LeadsTo("a wait ends without a clock", caller.now.phase == Caller.WAITING, caller.now.phase != Caller.WAITING, requirements=()), 1),
     (LeadsTo("an answer arrives", service.took(Asked), caller.took(ReplyArrived), fairness=(FIRES,), requirements=()), 2),
+    # The step that leads into the wait comes before it, and keeps nothing that the wait promises.
+    (LeadsTo("who waits asks again", caller.now.phase == Caller.WAITING, caller.took(AskRequested), requirements=()), 1),
     (EventuallyAlways("it is answered at last", caller.now.phase == Caller.ANSWERED, fairness=(FIRES,), requirements=()), 0),
 ]
 
@@ -376,6 +378,17 @@ def test_a_paused_timer_and_strong_fairness() -> None:
     let_go = Fair("it is let go", holder.paused(Timer.REPLY), not_(holder.next.phase == Caller.ANSWERED))
     strong = attrs.evolve(weak, fairness=(attrs.evolve(fires, strong=True), let_go))
     assert verdict_on(strong, system=HOLDER).outcome is HOLDS
+
+
+def test_a_loop_that_is_shown_is_fair_by_itself() -> None:
+    """What is checked of each lasso when it is replayed: a wait without a clock is no run in which the timer fires."""
+    run = Play(CALL_SPEC)
+    run.send("caller", AskRequested())
+    assert is_fair(run.runner, (), run.worlds, run.steps, 2)
+    assert not is_fair(run.runner, (FIRES,), run.worlds, run.steps, 2)
+    run.send("caller", Timer.REPLY)
+    assert is_fair(run.runner, (FIRES,), run.worlds, run.steps, 2)
+    assert is_fair(run.runner, (FIRES,), run.worlds, run.steps, 3)
 
 
 def test_play_refuses_what_cannot_happen() -> None:

@@ -61,9 +61,10 @@ def steps_of(
                 known[i] = False
                 undo(pb, pw)
                 continue
-            clauses_after(pb, pw)
-            holds = which(pa, pb, pw, asked, wanted)
-            moved = changed(pb, pw)
+            holds, moved = np.int64(0), changed(pb, pw)
+            if wanted != 0:
+                clauses_after(pb, pw)
+                holds = np.int64(which(pa, pb, pw, asked, wanted))
             if not moved and holds & bits[2] != 0 and evaluate(pa, pb, pw, acted) == 0:
                 holds &= ~bits[2]
             if moved or holds != 0:

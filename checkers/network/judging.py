@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from turnproof.checkers.network.play import keeps
+from turnproof.checkers.network.play import is_fair, keeps
 from turnproof.checkers.network.questions import ANTECEDENT, BROKEN, REACHED, antecedents
 from turnproof.checkers.network.routes import routes
 from turnproof.checkers.network.run import Fault, Occurrence
@@ -237,6 +237,8 @@ def _told(graph: NetworkGraph, prop: Property, trace: Trace, loop_from: int) -> 
         raise RuntimeError(f"internal error: a counterexample to {prop.name!r} keeps it when it is replayed")
     if 0 < loop_from <= len(performed) and worlds[loop_from - 1] != worlds[-1]:
         raise RuntimeError(f"internal error: the loop of a counterexample to {prop.name!r} does not close when it is replayed")
+    if isinstance(prop, LeadsTo | EventuallyAlways) and not is_fair(graph.runner, prop.fairness, worlds, performed, loop_from):
+        raise RuntimeError(f"internal error: the loop of a counterexample to {prop.name!r} is not fair when it is replayed")
     more = f", loop_from={loop_from}" if loop_from else ""
     claim = f"assert run.keeps({prop.name!r}{more})"
     story = tell(graph.runner, graph.spec, performed, sentence(prop), claim, loop_from=loop_from)

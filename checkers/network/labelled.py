@@ -10,12 +10,13 @@ import numpy as np
 
 from turnproof.checkers.columns import Array
 from turnproof.checkers.liveness import Assumption, Edges, Lasso, Region, find_lasso, reachable, without_fair_run
+from turnproof.checkers.network.questions import ACTED, stutter_serves
 from turnproof.checkers.network.walk import Choice, Trace
 from turnproof.checkers.network.within import read_within
-from turnproof.machines.kernel import Formula, formula, show, variables
-from turnproof.specs.language import EventuallyAlways, Fair, LeadsTo, Property, Said
+from turnproof.machines.kernel import Formula, formula, show
+from turnproof.specs.language import EventuallyAlways, Fair, LeadsTo, Property
 from turnproof.specs.system import System, Within
-from turnproof.specs.system_words import Received, acted, reads_step
+from turnproof.specs.system_words import reads_step
 
 
 def read_by(properties: Iterable[Property], system: System) -> tuple[list[Formula], list[Formula]]:
@@ -38,9 +39,6 @@ def read_by(properties: Iterable[Property], system: System) -> tuple[list[Formul
         nodes += [formula(fair.enabled, fair.name) for fair in prop.fairness]
         edges += [formula(fair.taken, fair.name) for fair in prop.fairness]
     return nodes, [*edges, ACTED]
-
-
-ACTED = formula(acted() >= 1, "acted")
 
 
 class Labels(Protocol):
@@ -146,11 +144,6 @@ def assumption(labels: Labels, fair: Fair) -> Assumption:
     if not stutter_serves(taken):
         does = does & ((labels.edges.source != labels.edges.target) | labels.edges_where(ACTED))
     return Assumption(fair.name, labels.nodes_where(formula(fair.enabled, fair.name)), does, fair.strong)
-
-
-def stutter_serves(taken: Formula) -> bool:
-    """Whether a step that changes nothing and has no effect can serve an assumption: if that asks for an event to be ignored or refused."""
-    return any(isinstance(v, Received) and v.said in (Said.IGNORED, Said.REFUSED) for v in variables(taken))
 
 
 def places(labels: Labels, node: Formula) -> tuple[Array, Array]:

@@ -11,13 +11,16 @@ assert run.keeps("a wait ends")
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 import attrs
 
+from turnproof.checkers.network.questions import ACTED, stutter_serves
 from turnproof.checkers.network.run import Broken, Cut, Occurrence, Runner, World
 from turnproof.checkers.network.triggers import Kind, Trigger, show_event, triggers
-from turnproof.specs.language import Always, EventuallyAlways, LeadsTo, Property, Sometimes, Step
+from turnproof.machines.kernel import formula
+from turnproof.specs.language import Always, EventuallyAlways, Fair, LeadsTo, Property, Sometimes, Step
 from turnproof.specs.system import NoDeadlock, System, SystemSpec
 from turnproof.specs.system_words import reads_step
 
@@ -102,17 +105,33 @@ def keeps(runner: Runner, prop: Property, every: tuple[Trigger, ...], worlds: li
 
 
 def _led(runner: Runner, prop: LeadsTo, worlds: list[World], steps: list[Occurrence], loop_from: int) -> bool:
-    def now(node: bool, world: World, step: Occurrence | None) -> bool:
-        if not reads_step(node):
-            return bool(runner.holds(node, world))
-        return step is not None and bool(runner.holds_of(node, step))
+    def held(what: bool, moment: World | Occurrence) -> bool:
+        """Whether it holds at this moment: one about steps holds of no state, one about states of no step."""
+        if isinstance(moment, Occurrence):
+            return reads_step(what) and bool(runner.holds_of(what, moment))
+        return not reads_step(what) and bool(runner.holds(what, moment))
 
-    moments: list[tuple[World, Occurrence | None]] = [(worlds[0], None), *zip(worlds[1:], steps, strict=True)]
+    loop = [moment for pair in zip(steps[loop_from - 1 :], worlds[loop_from:], strict=True) for moment in pair]
+    stem = [moment for pair in zip(steps[: loop_from - 1], worlds[1:loop_from], strict=True) for moment in pair]
     owed = False
-    # Twice round the loop, so that what is owed at its end is looked for in all of it.
-    for world, step in (*moments, *moments[loop_from:]):
-        owed = (owed or now(prop.first, world, step)) and not now(prop.then, world, step)
+    # A step is one moment and the state that it leads to the next, so a step keeps nothing that its own end promises. Twice round the
+    # loop, so that what is owed at its end is looked for in all of it.
+    for moment in (worlds[0], *stem, *loop, *loop):
+        owed = (owed or held(prop.first, moment)) and not held(prop.then, moment)
     return not owed
+
+
+def is_fair(runner: Runner, fairness: Sequence[Fair], worlds: Sequence[World], steps: Sequence[Occurrence], loop_from: int) -> bool:
+    """Whether the loop of a lasso is fair by itself: a weak assumption is somewhere not enabled or taken, a strong one taken or nowhere
+    enabled. A step that changes nothing and has no effect is a stutter, see :func:`stutter_serves`."""
+    loop, around = steps[loop_from - 1 :], worlds[loop_from:] or worlds[-1:]
+    for fair in fairness:
+        taken = formula(fair.taken, fair.name)
+        serves = [step for step in loop if stutter_serves(taken) or step.before != step.after or runner.holds_of(ACTED, step)]
+        enabled = [bool(runner.holds(fair.enabled, world)) for world in around]
+        if (any(enabled) if fair.strong else all(enabled)) and not any(runner.holds_of(taken, step) for step in serves):
+            return False
+    return True
 
 
 def is_stuck(runner: Runner, every: tuple[Trigger, ...], world: World) -> bool:

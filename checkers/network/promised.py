@@ -2,8 +2,8 @@
 
 A promise is about few nodes and steps, and about assumptions that most promises share. So an assumption is one bit of a number for each
 node (it is enabled there) and one bit of a number for each step (it is taken), and the places of a promise are bits, too. A step that
-changes nothing and of which nothing holds is not kept. Whether a weak assumption is taken is asked only of steps from where it is
-enabled: a component with a node where it is not enabled meets it anyway.
+changes nothing and of which nothing holds is not kept. A component with a node where a weak assumption is not enabled meets it anyway:
+so whether one is taken is asked only of steps from where it is enabled, and not at all if no step that takes it ends where it is enabled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from turnproof.checkers.network.fair import number, steps_of
 from turnproof.checkers.network.kernel.back import states_where
 from turnproof.checkers.network.kernel.places import Bytes, Ints, Small
 from turnproof.checkers.network.kernel.states import index_rows
-from turnproof.checkers.network.labelled import ACTED, stutter_serves
+from turnproof.checkers.network.questions import ACTED, stutter_serves
 from turnproof.checkers.network.walk import Choice
 from turnproof.machines.kernel import Formula, formula
 from turnproof.specs.language import EventuallyAlways, Fair, LeadsTo, Property
@@ -121,8 +121,18 @@ class Promised:
         self._on_step: Small = np.array([compiler.program(node) for node in (*asked.steps, ACTED)], np.int32)
         assumed = asked.weak | asked.strong
         always = ((1 << len(asked.steps)) - 1) & ~asked.weak
-        self._bits: Ints = np.array([asked.weak, always, assumed & ~asked.served], np.int64)
+        open_ones = sum(bit for n in range(len(asked.steps)) if (bit := 1 << n) & asked.weak and not self._leaves(n))
+        self._bits: Ints = np.array([open_ones, always, assumed & ~asked.served], np.int64)
         self.walked.recompiled()
+
+    def _leaves(self, n: int) -> bool:
+        """Whether a step that takes assumption ``n`` always ends where it is not enabled, as one local state after the step shows."""
+        tables, enabled, taken = self.walked.tables, self.asked.nodes[n], self.asked.steps[n]
+        before, after = tables.compiler.side(enabled), tables.compiler.side(taken)
+        if before is None or after is None or after != (before[0], True):
+            return False
+        comp = before[0]
+        return not any(tables.decide(enabled, comp, s) and tables.decide(taken, comp, s) for s in tables.components[comp].locals)
 
     # ── one pass over everything ──
 

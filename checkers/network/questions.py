@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from turnproof.checkers.network.walk import Over, Question
-from turnproof.machines.kernel import Formula, conjuncts, formula, not_
-from turnproof.specs.language import Always, LeadsTo, Property, Sometimes, Step
+from turnproof.machines.kernel import Formula, conjuncts, formula, not_, variables
+from turnproof.specs.language import Always, LeadsTo, Property, Said, Sometimes, Step
 from turnproof.specs.system import NoDeadlock, Within
-from turnproof.specs.system_words import reads_step
+from turnproof.specs.system_words import Received, acted, reads_step
 
 BROKEN, REACHED, ANTECEDENT = "broken", "reached", "antecedent"
 """First half of a question's key; the second is the property's sentence, the third numbers them."""
@@ -55,3 +55,14 @@ def bare(node: Formula) -> Formula:
     while node.op == "named":
         node = cast(Formula, node.args[1])
     return node
+
+
+# ── promises about the future ──
+
+ACTED = formula(acted() >= 1, "acted")
+"""The step has an effect."""
+
+
+def stutter_serves(taken: Formula) -> bool:
+    """Whether a step that changes nothing and has no effect can serve an assumption: if that asks for an event to be ignored or refused."""
+    return any(isinstance(v, Received) and v.said in (Said.IGNORED, Said.REFUSED) for v in variables(taken))
