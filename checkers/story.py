@@ -148,7 +148,7 @@ def _classes(value: object) -> Iterator[type]:
 def render_text(story: Story) -> str:
     """Plain text, no colour, one line an event and one for each thing it changed or emitted."""
     width = max((len(f"{step.actor}: {step.event}") for step in story.steps), default=0)
-    lines = textwrap.wrap(f"{story.machine} begins: {story.initial}", WIDTH, subsequent_indent="        ")
+    lines = textwrap.wrap(f"{story.machine} begins: {_beginning(story)}", WIDTH, subsequent_indent="        ")
     for step in story.steps:
         if step.number == story.loop_from:
             lines.append("  and then for ever:")
@@ -160,6 +160,13 @@ def render_text(story: Story) -> str:
         lines.append(f"  and then {NOTHING_MORE}")
     lines.append(f"broken: {story.broken}")
     return "\n".join(lines)
+
+
+def _beginning(story: Story) -> str:
+    """The fields at the start that hold something; where most hold nobody or nothing, who reads on is told so once."""
+    held = [f"{name}={_text(value)}" for name, value in story.start if value != "none"]
+    empty = len(story.start) - len(held)
+    return ", ".join(held) + f"; {empty} other{'s' * (empty != 1)} none" if held and empty > 1 else story.initial
 
 
 def render_pytest(story: Story) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import attrs
@@ -178,3 +180,24 @@ def engine(run: Run, speaks: Engine = Engine.EXPLICIT) -> EngineEntry:
 def says(verdicts: Sequence[Verdict]) -> EngineEntry:
     """An engine that finds these verdicts."""
     return engine(lambda progress: list(verdicts))
+
+
+def forever(progress: Progress) -> list[Verdict]:
+    """An engine that says how far it is and never ends."""
+    for n in range(10_000):
+        progress.say("rows", n, 94)
+        time.sleep(0.02)
+    return []
+
+
+def children(parent: int) -> list[int]:
+    """The living children of a process."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, ppid = stat.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if int(ppid) == parent and state != "Z":
+            found.append(int(stat.parent.name))
+    return found

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from cli_toys import children
 
 from turnproof.checkers import jobs
 
@@ -85,13 +86,13 @@ def test_an_interrupt_keeps_what_was_covered_and_leaves_nothing_behind(
     )
     assert lines[0].endswith("; what was not covered is undetermined")
     assert not alive(child)
-    assert workers(slow.pid) == []
+    assert children(slow.pid) == []
 
 
 @pytest.mark.skipif(not jobs.can_fork(), reason="engines run in this process here")
 def test_a_worker_that_is_killed_is_named_and_every_other_result_stands(slow: subprocess.Popen[str], tmp_path: Path) -> None:
     child = solver(slow)
-    (worker,) = workers(slow.pid)
+    (worker,) = children(slow.pid)
     os.kill(worker, signal.SIGKILL)
     out, error = slow.communicate(timeout=20)
     assert slow.returncode == 2
@@ -102,19 +103,6 @@ def test_a_worker_that_is_killed_is_named_and_every_other_result_stands(slow: su
         "every other result stands"
     ]
     assert not alive(child), "what it had started is ended with it"
-
-
-def workers(parent: int) -> list[int]:
-    """The living children of a process."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, ppid = stat.read_text().rpartition(")")[2].split()[:2]
-        except OSError:
-            continue
-        if int(ppid) == parent and state != "Z":
-            found.append(int(stat.parent.name))
-    return found
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ import re
 from xml.etree import ElementTree as ET
 
 import attrs
-from cli_toys import HOLDING, PROVED, RUNS, SPEC, STORY, VIOLATED, Slammed, machine_report, run_report, verdict
+from cli_toys import HOLDING, PROVED, RUNS, SPEC, STORY, VIOLATED, Locked, NoteLeft, Slammed, machine_report, run_report, verdict
 from systems import CALL_SPEC
 
 from turnproof.checkers.report import Paint, json_report, junit_report, machine_text, summary_text
 from turnproof.checkers.report.model import NO_VARIANT
-from turnproof.checkers.report.unnamed import unnamed_events
+from turnproof.checkers.report.unnamed import unnamed_events, unnamed_text
+from turnproof.checkers.story import render_text
 from turnproof.checkers.verdict import Engine, Outcome
 from turnproof.machines.kernel import implies
 from turnproof.specs.language import Step, on, taken
@@ -30,15 +31,38 @@ def test_the_text_goes_from_requirement_to_property_to_verdict() -> None:
     assert "    exhaustive (7 states; 2 tokens)\n    proved (any length; re-checked by z3 and cvc5)" in text
 
 
+def named(event: type) -> Step:
+    return Step(f"{event.__name__} is answered", implies(on(event), taken()), requirements="R-DOOR-1")
+
+
 def test_events_that_no_property_names_are_remarked() -> None:
     report = RUNS["holds"].machines[0]
-    assert "\n  named by no property: Locked, NoteLeft, Slammed\n" in machine_text(report)
+    text = " ".join(machine_text(report).split())
+    assert " no property names Locked, NoteLeft, Slammed: only what holds of every state and step judges them. That is no failure; " in text
+    assert "; if one of them promises more, add a Step(...) with on(Locked) " in text
+    assert unnamed_text(attrs.evolve(SPEC, properties=(*SPEC.properties, *(named(e) for e in (Locked, NoteLeft))))).startswith(
+        "no property names Slammed: only what holds of every state and step judges it. "
+    )
     about = Step("a slam is heard", implies(on(Slammed), taken()), requirements="R-DOOR-1")
     spec = attrs.evolve(SPEC, properties=(*SPEC.properties, about))
     assert unnamed_events(spec) == ("Locked", "NoteLeft")
     assert unnamed_events(CALL_SPEC) == (), "the machines of a system have specifications of their own"
     (machine,) = json.loads(json_report(RUNS["holds"]))["machines"]
     assert machine["unnamed_events"] == ["Locked", "NoteLeft", "Slammed"]
+
+
+def test_long_lines_are_broken_and_what_their_parts_share_is_said_once() -> None:
+    fair = "exhaustive (7 states; " + "; ".join(f"weak fairness: door {n} moves" for n in range(30)) + ")"
+    many = "at most 5 s (" + "; ".join(f"by {n} s: door {n} moves" for n in range(30)) + ")"
+    report = machine_report(verdict("a door opens", how=fair), verdict("an open door has an owner", how=many))
+    text = machine_text(report)
+    assert "(7 states; weak fairness: door 0 moves, door 1 moves, door 2 moves, " in text
+    assert "by 11 s: door 11 moves; and 18 more, which --verbose and --json tell)" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 140
+    whole = " ".join(machine_text(report, verbose=True).split())
+    assert fair in whole
+    assert many in whole
+    assert [v["how"] for v in json.loads(json_report(run_report(report)))["machines"][0]["verdicts"]] == [fair, many]
 
 
 def test_the_last_line_names_what_was_left_open_and_not_what_had_nothing_to_do() -> None:
@@ -70,6 +94,14 @@ def test_a_failure_is_told_with_its_harm_its_story_and_how_to_play_it() -> None:
     assert "UNDETERMINED a door opens" in text
     assert "environment: Slammed" not in text
     assert "environment: Slammed" in machine_text(RUNS["violated"].machines[0], verbose=True)
+
+
+def test_a_story_begins_with_what_is_there_and_says_how_much_is_not() -> None:
+    assert render_text(STORY).startswith("front_door begins: phase=closed\n"), "what is nobody's is left out only where it is much"
+    start = (("phase", "closed"), ("owner", "none"), ("guest", "none"), ("turns", 0), ("hot", False))
+    assert render_text(attrs.evolve(STORY, start=start)).startswith("front_door begins: phase=closed, turns=0, hot=no; 2 others none\n")
+    bare = attrs.evolve(STORY, start=(("owner", "none"), ("guest", "none")), initial="owner=none, guest=none")
+    assert render_text(bare).startswith("front_door begins: owner=none, guest=none\n")
 
 
 def test_the_shortest_failures_are_told_and_the_others_named() -> None:

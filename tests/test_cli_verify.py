@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import attrs
 import jsonschema
 import pytest
-from cli_toys import HOLDING, SPEC, VIOLATED, engine, says, verdict
+from cli_toys import HOLDING, SPEC, VIOLATED, children, engine, forever, says, verdict
 from systems import CALL_SPEC
 
 from turnproof.checkers import engines, jobs
@@ -25,7 +24,7 @@ from turnproof.checkers.progress import SILENT, Progress
 from turnproof.checkers.report import json_report, machine_text, schema
 from turnproof.checkers.report.model import MachineReport, RunReport
 from turnproof.checkers.verdict import Engine, Outcome, Verdict, exit_status
-from turnproof.checkers.verify import Interrupted, in_turn, report, reports, verify
+from turnproof.checkers.verify import report, reports, verify
 from turnproof.machines.kernel import Row, TableError
 from turnproof.specs.language import Spec
 
@@ -296,115 +295,6 @@ def test_progress_comes_out_of_the_child(use: Use) -> None:
     assert ("explicit: finished", 1, 1) in heard.words
 
 
-def forever(progress: Progress) -> list[Verdict]:
-    for n in range(10_000):
-        progress.say("rows", n, 94)
-        time.sleep(0.02)
-    return []
-
-
-@pytest.mark.parametrize("entries", [("explicit", "symbolic"), ("symbolic",)], ids=["forked", "here"])
-def test_an_interrupted_run_says_what_was_covered_and_leaves_no_process(use: Use, entries: tuple[str, ...]) -> None:
-    every = {"explicit": EXPLICIT, "symbolic": engine(forever)}
-    use({name: every[name] for name in entries})
-    timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(Interrupted) as caught:
-        report(SPEC, Plan())
-    said = str(caught.value)
-    assert said.startswith("front_door: explore")
-    assert "symbolic: rows" in said
-    assert "of 94" in said
-    assert ("explicit finished, 3 checks, 0 of them not holding" in said) is (len(entries) == 2)
-    assert children() == []
-
-
-def test_an_interrupt_before_the_first_engine_leaves_everything_open(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
-    from turnproof.checkers import graph
-
-    def stop(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(graph, "explore", stop)
-    use({"explicit": EXPLICIT, "golden": GOLDEN})
-    other = attrs.evolve(SPEC, machine=attrs.evolve(SPEC.machine, name="back_door"))
-    made: list[MachineReport] = []
-    with pytest.raises(Interrupted, match=r"^0 of 2 complete; after \d+ s$"):
-        made.extend(reports([(SPEC, Plan()), (other, Plan())]))
-    assert [one.untouched for one in made] == [True, True]
-    assert {v.outcome for one in made for v in one.verdicts if "finishes" in v.check} == {Outcome.UNDETERMINED}
-
-
-@pytest.mark.parametrize("forked", [True, False], ids=["forked", "here"])
-def test_a_machine_has_a_time_limit_too(use: Use, monkeypatch: pytest.MonkeyPatch, forked: bool) -> None:
-    if not forked:
-        monkeypatch.setattr(jobs, "can_fork", lambda: False)
-    use({"explicit": EXPLICIT, "symbolic": engine(forever)})
-    found = report(SPEC, Plan(seconds=0.3))
-    (outcome, detail) = odd(found)["the engine symbolic finishes"]
-    assert outcome is Outcome.UNDETERMINED
-    assert detail.startswith("the time limit of 0.3 s ended it at rows ")
-    assert {v.check for v in found.verdicts} >= {v.check for v in HOLDING}
-    assert (exit_status(found.verdicts), found.lost, children()) == (3, {}, [])
-
-
-@pytest.mark.skipif(not jobs.can_fork(), reason="nobody can end a silent engine here")
-def test_a_silent_engine_is_ended_at_its_time_limit(use: Use) -> None:
-    def silent(progress: Progress) -> list[Verdict]:
-        time.sleep(60)
-        return []
-
-    use({"symbolic": engine(silent)})
-    assert odd(report(SPEC, Plan(seconds=0.2)))["the engine symbolic finishes"][1] == "the time limit of 0.2 s ended it"
-    assert children() == []
-
-
-def test_an_exploration_is_ended_at_the_time_limit(use: Use) -> None:
-    use({"explicit": EXPLICIT, "variants": attrs.evolve(GOLDEN, reads_graph=False)})
-    found = report(SPEC, Plan(seconds=1e-9))
-    outcome, detail = odd(found)["the whole graph is explored"]
-    assert (outcome, detail) == (Outcome.UNDETERMINED, "the time limit of 1e-09 s ended it at states explored 0 of 1")
-    assert found.not_run == {"explicit": "the graph is not complete"}
-
-
-@pytest.mark.skipif(not jobs.can_fork(), reason="one engine after the other here")
-def test_a_report_is_out_while_others_are_at_work(use: Use, tmp_path: Path) -> None:
-    def second(progress: Progress) -> list[Verdict]:
-        while not (tmp_path / "read").exists():
-            time.sleep(0.02)
-        return list(HOLDING)
-
-    def either(spec: Spec, graph: object, plan: Plan, progress: Progress) -> list[Verdict]:
-        return list(HOLDING) if spec is SPEC else second(progress)
-
-    use({"explicit": EngineEntry(either, Engine.EXPLICIT, "a stand-in"), "golden": GOLDEN})
-    other = attrs.evolve(SPEC, machine=attrs.evolve(SPEC.machine, name="back_door"))
-    stream = reports([(SPEC, Plan()), (other, Plan())])
-    assert next(stream).name == "front_door"
-    (tmp_path / "read").touch()
-    assert [one.name for one in stream] == ["back_door"]
-
-
-def test_the_longest_job_goes_first_and_the_others_as_they_stand() -> None:
-    jobs_with_costs = [(cost, Job(name, lambda p: [])) for name, cost in (("a", 1.0), ("b", 2.0), ("c", 9.0), ("d", 3.0), ("e", 5.0))]
-    assert [job.name for job in in_turn(jobs_with_costs)] == ["c", "a", "b", "d", "e"]
-    assert [job.name for job in in_turn([(1.0, Job(n, lambda p: [])) for n in "abcd"])] == ["a", "b", "c", "d"]
-    assert in_turn([]) == []
-
-
-def children() -> list[str]:
-    """Processes that this one started and that still run a job."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == os.getpid() and fields[0] != "Z":
-            found.append(stat.parent.name)
-    return found
-
-
 def test_jobs_run_two_at_a_time() -> None:
     if not jobs.can_fork():
         pytest.skip("one after the other here")
@@ -426,7 +316,7 @@ def test_an_abandoned_run_ends_its_children() -> None:
     results: Iterator[Done] = run_jobs([Job("a", lambda p: []), Job("b", forever)], SILENT)
     assert next(results).name == "a"
     results.close()  # type: ignore[attr-defined]
-    assert children() == []
+    assert children(os.getpid()) == []
 
 
 def test_without_fork_the_results_are_the_same(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:

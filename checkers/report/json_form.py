@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import attrs
 
+from turnproof.checkers.report.forgotten import forgotten
 from turnproof.checkers.report.locate import places
 from turnproof.checkers.report.model import MachineReport, RunReport, counted, worst
 from turnproof.checkers.report.unnamed import unnamed_events
@@ -66,6 +67,7 @@ def _machine(report: MachineReport) -> Json:
         "explored": None if report.size is None else attrs.asdict(report.size),
         "bounds": report.bounds,
         "unnamed_events": list(unnamed_events(report.spec)),
+        "forgotten": list(forgotten(report.spec)),
         "without": list(report.off),
         "coverage": None if report.coverage is None else report.coverage.to_json(),
         "seconds": round(report.seconds, 3),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
 from turnproof.checkers.report.failures import failures, topic
+from turnproof.checkers.report.forgotten import forgotten
 from turnproof.checkers.report.model import MachineReport, RunReport, counted, worst
 from turnproof.checkers.report.paint import COLORS, PLAIN, WORDS, Paint
-from turnproof.checkers.report.unnamed import unnamed_events
+from turnproof.checkers.report.unnamed import unnamed_text
 from turnproof.checkers.verdict import Engine, Outcome, Verdict
 from turnproof.specs.language import Spec
 
@@ -18,6 +20,10 @@ WIDEST = 90
 """Columns a sentence may take before the next column moves."""
 MANY = 30
 """Most checks of one engine that are listed one by one when all hold."""
+WIDTH = 140
+"""Columns of a line that is not a row of a table, where it can be broken."""
+MANY_PARTS = 12
+"""Parts of the meaning of a word that are told, unless all are asked for."""
 FULL = 4
 """Meanings of one word that are told."""
 
@@ -26,7 +32,7 @@ def machine_text(report: MachineReport, paint: Paint = PLAIN, *, verbose: bool =
     """Everything about one machine, without a final newline."""
     parts = [
         _header(report, paint),
-        _requirements(report, paint),
+        _requirements(report, paint, verbose),
         _others(report, paint, verbose),
         _variants(report, paint),
         _coverage(report, paint, verbose),
@@ -67,9 +73,8 @@ def _header(report: MachineReport, paint: Paint) -> Iterator[str]:
         yield "  " + ", ".join(f"{engine} {seconds:.1f} s" for engine, seconds in report.timings.items())
     if report.certificate:
         yield f"  certificate: {report.certificate}"
-    unnamed = unnamed_events(spec)
-    if unnamed:
-        yield "  " + paint(f"named by no property: {', '.join(unnamed)}", "2")
+    yield from (paint(line, "2") for line in wrapped(unnamed_text(spec), "  "))
+    yield from (paint(line, "33") for sentence in forgotten(spec) for line in wrapped(f"forgotten? {sentence}", "  "))
     for why in dict.fromkeys(report.not_run.values()):
         yield "  " + paint(f"not run ({why}): {', '.join(engine for engine in report.not_run if report.not_run[engine] == why)}", "33")
 
@@ -85,7 +90,7 @@ class _Line:
     said: str
 
 
-def _requirements(report: MachineReport, paint: Paint) -> Iterator[str]:
+def _requirements(report: MachineReport, paint: Paint, verbose: bool) -> Iterator[str]:
     lines = [line for rid in report.spec.requirements for line in _lines_of(report, rid)]
     lines += [_Line("", p.name, *_judged(report.of_property(p))) for p in report.spec.properties if not p.requirements]
     if not lines:
@@ -96,7 +101,7 @@ def _requirements(report: MachineReport, paint: Paint) -> Iterator[str]:
     for line in lines:
         verdict = paint.outcome(line.outcome, 6) + " " + line.said if line.outcome is not None else paint(line.said, "2")
         yield f"  {line.requirement:<{first}}  {line.sentence:<{second}}  {verdict}"
-    yield from _legend(v for p in report.spec.properties for v in report.of_property(p))
+    yield from _legend((v for p in report.spec.properties for v in report.of_property(p)), verbose)
 
 
 def _lines_of(report: MachineReport, rid: str) -> Iterator[_Line]:
@@ -129,7 +134,7 @@ def _word(verdict: Verdict) -> str:
     return verdict.how.partition(" (")[0]
 
 
-def _legend(verdicts: Iterable[Verdict]) -> Iterator[str]:
+def _legend(verdicts: Iterable[Verdict], verbose: bool) -> Iterator[str]:
     """What the words of the table stand for, in full, the usual meaning first."""
     meanings: dict[str, Counter[str]] = {}
     for verdict in verdicts:
@@ -137,9 +142,31 @@ def _legend(verdicts: Iterable[Verdict]) -> Iterator[str]:
             meanings.setdefault(_word(verdict), Counter())[verdict.how] += 1
     for found in meanings.values():
         for how, times in found.most_common(FULL):
-            yield f"    {how}" + (f"  [{times} of {found.total()}]" if len(found) > 1 else "")
+            text = (how if verbose else brief(how)) + (f"  [{times} of {found.total()}]" if len(found) > 1 else "")
+            yield from wrapped(text, "    ")
         if len(found) > FULL:
             yield f"    and {len(found) - FULL} more like it"
+
+
+def brief(how: str) -> str:
+    """``how`` with what its parts share said once, and at most :data:`MANY_PARTS` of them told."""
+    parts = how.split("; ")
+    made: list[str] = []
+    for part in parts:
+        name, colon, rest = part.partition(": ")
+        before = made[-1] if made else ""
+        made[-1:] = [f"{before}, {rest}"] if colon and before.startswith(f"{name}: ") and name.endswith("fairness") else [before, part]
+    told = [part for part in made if part]
+    if len(told) <= MANY_PARTS + 1:
+        return "; ".join(told)
+    return "; ".join(told[:MANY_PARTS]) + f"; and {len(told) - MANY_PARTS} more, which --verbose and --json tell)"
+
+
+def wrapped(text: str, indent: str) -> list[str]:
+    """``text`` broken at :data:`WIDTH`; what follows the first line is indented further. No line of no text."""
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 # ── everything else ──

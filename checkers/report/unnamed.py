@@ -24,6 +24,18 @@ def unnamed_events(spec: AnySpec) -> tuple[str, ...]:
     return tuple(event.__name__ for event in spec.machine.events if event not in named)
 
 
+def unnamed_text(spec: AnySpec) -> str:
+    """What it means that there are such events, and what to do; empty if there are none."""
+    names = unnamed_events(spec)
+    if not names:
+        return ""
+    which, promise = (names[0], "it promises") if len(names) == 1 else (", ".join(names), "one of them promises")
+    return (
+        f"no property names {which}: only what holds of every state and step judges {'it' if len(names) == 1 else 'them'}. That is no "
+        f"failure; if {promise} more, add a Step(...) with on({names[0]})"
+    )
+
+
 def _formulas(thing: object) -> Iterator[object]:
     """Every formula in properties and history variables, whatever field it stands in."""
     if isinstance(thing, Formula):
@@ -36,4 +48,4 @@ def _formulas(thing: object) -> Iterator[object]:
             yield from _formulas(getattr(thing, field.name))
 
 
-__all__ = ["unnamed_events"]
+__all__ = ["unnamed_events", "unnamed_text"]
