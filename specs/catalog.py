@@ -54,6 +54,7 @@ SYSTEMS: Mapping[str, str] = {
     "session_permissions": "session_permissions",
     "session_ends": "session_ends",
     "session_times": "session_times",
+    "session_working": "session_working",
     "session_unbounded": "session_unbounded",
 }
 """The same for systems."""
