@@ -123,16 +123,6 @@ def _fair(edges: Edges, region: Region, fairness: Sequence[Assumption], among: A
     return kept, walk, members
 
 
-def fair_members(edges: Edges, kept: Array, nodes: Array, fairness: Sequence[Assumption]) -> Array:
-    """Node -> whether a fair run along ``kept`` edges inside ``nodes`` can visit it again and again."""
-    nothing = Assumption("", np.ones(edges.nodes, dtype=np.bool_), np.zeros(len(edges.source), dtype=np.bool_))
-    walk = _Walk(edges, kept & nodes[edges.source] & nodes[edges.target], fairness, nothing)
-    fair = np.zeros(edges.nodes, dtype=np.bool_)
-    for component in walk.fair_components(np.flatnonzero(nodes).tolist()):
-        fair[component] = True
-    return fair
-
-
 def reachable(edges: Edges, kept: Array, starts: Array) -> Array:
     """Node -> whether it can be reached from ``starts`` along edges of ``kept``."""
     seen = starts.copy()

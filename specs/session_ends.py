@@ -14,7 +14,7 @@ from turnproof.machines.kernel import Row, not_
 from turnproof.machines.session import MACHINE, RecheckExpired, Timer
 from turnproof.machines.session_stream import LOST, SUBSCRIBED, UP
 from turnproof.machines.session_words import Turn
-from turnproof.specs.language import Fair, LeadsTo, Property
+from turnproof.specs.language import Fair, LeadsTo, Property, Sometimes
 from turnproof.specs.session_environment import ServerPhase
 from turnproof.specs.session_parts import ASKS, REQUESTS, World, buffer, server, service, start, stream
 from turnproof.specs.session_properties import STUCK
@@ -66,12 +66,12 @@ def prompting(world: World) -> tuple[Fair, ...]:
 def promises(world: World) -> tuple[Property, ...]:
     """L1 to L4 as promises about the future of this world, each under what it needs: less is not enough.
 
-    Nothing is assumed of the user, but that a permission request is answered; nothing of Stops, neither that the server answers them nor
-    that their timers fire; and nothing of prompts that may be admitted later.
+    Nothing is assumed of the user, but that there are finitely many prompts, and that a permission request is answered; nothing of Stops,
+    neither that the server answers them nor that their timers fire; and nothing of prompts that may be admitted later.
     """
     now = world.session.now
     free = (service.now.offers > 0) & (now.phase == Turn.NONE) & (start.now.phase == start_words.IDLE) & (stream.now.phase == UP)
-    taken = Fair("an offer is taken", free, service.took(ContinuationDue), strong=True)
+    taken = Fair("an offer is taken", free, service.took(ContinuationDue))
     working = tuple(phase for phase in ServerPhase if phase is not ServerPhase.IDLE)
     steps = tuple(step for step in start_words.StartPhase if step is not start_words.IDLE)
     turns = (*serving(world, *working), *streaming(), *prompting(world))
@@ -85,6 +85,12 @@ def promises(world: World) -> tuple[Property, ...]:
         LeadsTo("L4: a start comes to its end", start.now.phase != start_words.IDLE, start.now.phase == start_words.IDLE,
                 fairness=starting(*steps), requirements="R-SES-13", harm="a turn is never begun"),
     )  # fmt: skip
+
+
+def doubt(world: World) -> Property:
+    """L5 read strictly, that nothing stays in doubt: it is not so, and does no harm (``session_system``: no end of a wake is skipped)."""
+    stays = world.quiet() & world.design.doubt
+    return Sometimes("L5, read strictly: a prompt may be in doubt when everything is quiet", stays, requirements="R-SES-14")
 
 
 def _without_rechecks() -> SystemVariant:
@@ -101,8 +107,8 @@ def _without_rechecks() -> SystemVariant:
 
 SPEC = SystemSpec(
     system=ENDING.system("session_ends"),
-    requirements=requirements(10, 11, 12, 13),
-    properties=promises(ENDING),
+    requirements=requirements(10, 11, 12, 13, 14),
+    properties=(*promises(ENDING), doubt(ENDING)),
     variants=(_without_rechecks(),),
     tokens=3,
     counter=3,

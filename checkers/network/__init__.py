@@ -30,9 +30,10 @@ has more than one channel.
 | ``plain``, ``plain_labels`` | the plain walk, and its graph with edges |
 | ``tables``, ``arrays``, ``compile``, ``asked`` | a system as tables; as the kernel's arrays; formulas and questions for it |
 | ``kernel`` | the compiled loops |
-| ``shard``, ``compiled``, ``compiled_labels`` | the known states; the compiled walk; its graph with edges |
+| ``shard``, ``compiled``, ``compiled_labels`` | the known states; the compiled walk; its graph with the edges that bounds need |
+| ``promised``, ``promises``, ``fair`` | the same graph for promises about the future, as bits; judging one; the compiled loops of both |
 | ``symmetry``, ``folded`` | exchanges of what is interchangeable; the same for the kernel |
 | ``routes`` | the same failure by other ways to begin its last step |
-| ``questions``, ``vacuity``, ``labelled``, ``fair`` | what properties ask; what no run uses; promises about the future |
+| ``questions``, ``vacuity``, ``labelled``, ``within`` | what properties ask; what no run uses; promises about the future, and with a time |
 | ``story``, ``play`` | telling a counterexample; playing one again by hand |
 """
