@@ -7,7 +7,7 @@ has any number of both; its certificate is re-checked by a fresh z3 and by cvc5.
 
 Proved are S1 to S8 and L7, and what L1 to L3 say of states: to a turn that is installed something is still to come that ends it or looks
 after it, so that none is left when everything is quiet; and every wake that was held is known until it is taken. That what is to come does
-come needs fairness, and is shown within bounds (``session_ends``).
+come needs fairness (``session_unbounded_ends``), and is explored, not proved.
 
 What the proof rests on is that this environment allows whatever a real one does. The words of its parts argue for that, and
 ``tests/test_session_unbounded.py`` follows runs of the exact environment in it, step by step, for each of their items.
@@ -29,10 +29,11 @@ from turnproof.machines.session_words import Cause, End, ExecutionEnded, History
 from turnproof.specs import session_properties as promised
 from turnproof.specs import session_unbounded_parts as env
 from turnproof.specs.language import Always, Property, Sometimes, Step
-from turnproof.specs.session import ANY_END, EAGER
+from turnproof.specs.session import EAGER
 from turnproof.specs.session_properties import ASKED, OWN_END, OWN_STOP, OWN_WAKE, STUCK, TOGETHER, WRONG
 from turnproof.specs.session_requests import RequestPhase
 from turnproof.specs.session_requirements import requirements
+from turnproof.specs.session_unbounded_ends import PROMISES
 from turnproof.specs.session_unbounded_parts import Ahead, P, Place, TruthPhase
 from turnproof.specs.session_unbounded_system import (
     AGAIN,
@@ -141,8 +142,6 @@ FORGETTING = MACHINE.variant(
     replace={_LOST.name: Row(HistoryRead, when=target.now.running, data=evolve(target.now, running=False, item=NOBODY), name=_LOST.name)},
 )
 VARIANTS = (
-    SystemVariant(system=system("unbounded_any_end", machine=ANY_END), violates={OWN_END: 3},
-                  about="An end ends whatever turn is installed."),
     SystemVariant(system=system("unbounded_eager", machine=EAGER), violates={ASKED: 20}, about="One prompt found over is taken for all."),
     SystemVariant(system=system("unbounded_blind", knows_restarts=False), violates={OWN_END: 11},
                   about="The target on a wire that does not tell a restart."),
@@ -156,7 +155,7 @@ VARIANTS = (
 SPEC = SystemSpec(
     system=system(),
     requirements=requirements(1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 16, 21, 23, 24),
-    properties=(*PROPERTIES, *REACHED),
+    properties=(*PROPERTIES, *PROMISES, *REACHED),
     lemmas=LEMMAS,
     variants=VARIANTS,
     tokens=1,

@@ -174,7 +174,8 @@ def _stream(knows_restarts: bool) -> Iterator[Spontaneous]:
             snapshot = stream_words.SnapshotTaken(active, past, known)
             yield Spontaneous(stream, snapshot, when=(stream.now.phase == SUBSCRIBED) & read(active, past))
             # What a recheck asks for is answered within its step; here it may come at any time in which one could ask.
-            yield Spontaneous(session, words.HistoryRead(active, past), when=(stream.now.phase == UP) & watched & read(active, past))
+            asked = (stream.now.phase == UP) & session.running(target.Timer.RECHECK)
+            yield Spontaneous(session, words.HistoryRead(active, past), when=asked & read(active, past))
 
 
 def _server() -> Iterator[Spontaneous]:

@@ -8,13 +8,16 @@ import attrs
 import pytest
 from session_shadow import Lost, Unbounded, follow, follow_all
 
-from turnproof.checkers.network.explicit import explore, violation
+from turnproof.checkers.network.explicit import explore, judge_property, violation
+from turnproof.checkers.verdict import Outcome
 from turnproof.machines.session import MACHINE, RecheckExpired
 from turnproof.machines.session_words import HistoryRead, PromptAnswered, PromptCancelled
 from turnproof.specs import session_unbounded_parts as env
+from turnproof.specs.language import LeadsTo
 from turnproof.specs.session_parts import ASKS, DEATH, N4, N7, N10, N13, STOPS, World
 from turnproof.specs.session_target import TARGET
 from turnproof.specs.session_unbounded import PROPERTIES, SPEC
+from turnproof.specs.session_unbounded_ends import PROMISES, USER_ENDS, without_rechecks
 
 EVERYTHING = World(TARGET)
 """Two Stops, two drops, a restart, an unclear prompt, a permission request, and the death of the stream."""
@@ -85,3 +88,25 @@ def test_more_identities_and_more_wakes_change_nothing() -> None:
     assert not graph.walk.flaws
     assert graph.walk.states > 6_000_000
     assert [p.name for p in PROPERTIES if violation(graph, p) is not None] == []
+
+
+# ── what is to come does come ──
+
+
+@pytest.mark.soak
+def test_without_any_one_assumption_a_run_breaks_the_promise() -> None:
+    graph = explore(SPEC)
+    for promise in PROMISES:
+        assert isinstance(promise, LeadsTo)
+        assert judge_property(graph, promise).outcome is Outcome.HOLDS
+        for left_out in promise.fairness:
+            rest = tuple(fair for fair in promise.fairness if fair is not left_out)
+            weaker = attrs.evolve(promise, name=f"{promise.name}, without: {left_out.name}", fairness=rest)
+            assert judge_property(graph, weaker).outcome is Outcome.VIOLATED, weaker.name
+
+
+@pytest.mark.soak
+def test_without_rechecks_a_parked_prompt_is_never_found() -> None:
+    graph = explore(SPEC, system=without_rechecks(), properties=PROMISES)
+    broken = {p.name: found.story.length for p in PROMISES if (found := violation(graph, p)) is not None}
+    assert broken == {USER_ENDS: 6}
