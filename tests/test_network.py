@@ -35,7 +35,7 @@ from turnproof.checkers.network.play import Play, is_fair
 from turnproof.checkers.network.run import Broken
 from turnproof.checkers.story import render_mermaid, render_pytest, render_text
 from turnproof.checkers.verdict import Outcome, Verdict
-from turnproof.machines.kernel import Row, implies, not_
+from turnproof.machines.kernel import Row, TableError, implies, not_
 from turnproof.specs.language import Always, EventuallyAlways, Fair, LeadsTo, Property, Sometimes, Step
 from turnproof.specs.system import Channel, NoDeadlock, Spontaneous, Switch, System, SystemSpec, SystemVariant, Unsent, Wire
 
@@ -389,6 +389,13 @@ def test_a_loop_that_is_shown_is_fair_by_itself() -> None:
     run.send("caller", Timer.REPLY)
     assert is_fair(run.runner, (FIRES,), run.worlds, run.steps, 2)
     assert is_fair(run.runner, (FIRES,), run.worlds, run.steps, 3)
+
+
+def test_promises_that_ask_too_much_are_refused() -> None:
+    many = tuple(Fair(f"{n} replies go", replies.length >= n, replies.delivers) for n in range(61))
+    prop = LeadsTo("it ends", caller.now.phase == Caller.WAITING, caller.now.phase == Caller.IDLE, fairness=many, requirements=())
+    with pytest.raises(TableError, match="63 different formulas in promises about the future; at most 60 are judged together: 'it ends'"):
+        verdict_on(prop)
 
 
 def test_play_refuses_what_cannot_happen() -> None:

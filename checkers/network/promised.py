@@ -24,7 +24,7 @@ from turnproof.checkers.network.kernel.places import Bytes, Ints, Small
 from turnproof.checkers.network.kernel.states import index_rows
 from turnproof.checkers.network.questions import ACTED, stutter_serves
 from turnproof.checkers.network.walk import Choice
-from turnproof.machines.kernel import Formula, formula
+from turnproof.machines.kernel import Formula, TableError, formula
 from turnproof.specs.language import EventuallyAlways, Fair, LeadsTo, Property
 from turnproof.specs.system_words import reads_step
 
@@ -49,7 +49,7 @@ class Questions:
 
     @classmethod
     def of(cls, promises: Sequence[LeadsTo | EventuallyAlways]) -> Questions:
-        """Of these promises. Raises ``ValueError`` if they ask too much."""
+        """Of these promises. Raises :class:`TableError` if they ask too much."""
         asked = cls()
         for fair in (fair for prop in promises for fair in prop.fairness):
             asked._assume(fair)
@@ -58,7 +58,8 @@ class Questions:
                 asked._place(side)
         most = max(len(asked.nodes), len(asked.steps))
         if most > MOST:
-            raise ValueError(f"{most} different formulas in promises about the future; at most {MOST} can be judged together")
+            names = ", ".join(repr(prop.name) for prop in promises)
+            raise TableError(f"{most} different formulas in promises about the future; at most {MOST} are judged together: {names}")
         return asked
 
     def _assume(self, fair: Fair) -> None:
