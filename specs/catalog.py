@@ -55,6 +55,7 @@ SYSTEMS: Mapping[str, str] = {
     "session_ends": "session_ends",
     "session_times": "session_times",
     "session_working": "session_working",
+    "session_failed": "session_failed",
     "session_unbounded": "session_unbounded",
 }
 """The same for systems."""

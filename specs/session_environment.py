@@ -9,7 +9,7 @@ all the same: a prompt that is admitted after its cancel (N2), and events that a
 
 ``session.active`` and the history are read as of one moment. They are two requests; an adapter that asks for the active sessions first, and
 for the history once more where the two do not fit together, knows no less. An execution never publishes ``failed`` here: it differs from
-``succeeded`` in the terminal's word alone, and the machines' own specifications and the scripts have it.
+``succeeded`` in the terminal's word alone, which ``session_failed`` shows.
 
 Sources: anomalyco/opencode ``packages/core/src/session/run-coordinator.ts`` and ``execution.ts`` @074027a.
 """
@@ -220,7 +220,7 @@ def _moved(before: Place, after: Place, **more: object) -> Server:
     return evolve(server, **moved, **more)  # type: ignore[arg-type]
 
 
-def _ended(after: Place) -> Server:
+def ended(after: Place) -> Server:
     """The execution under way is over; what was lost before has its idle item after it now."""
     moved = {}
     for name, told in ((A, server.told_a), (B, server.told_b), (C, None)):
@@ -275,7 +275,7 @@ SERVER: Machine[Server, Any, Any] = Machine(
         Row(StartPublished, ignore="nothing is queued"),
         Row(Joined, at=RUNNING, when=waiting, data=_moved(Place.WAITING, Place.RUNNING, doorbell=False), emit=_delivered(server.execution)),
         Row(Joined, ignore="nothing waits for the execution that runs"),
-        Row(Finished, at=RUNNING, data=_ended(Place.SUCCEEDED),
+        Row(Finished, at=RUNNING, data=ended(Place.SUCCEEDED),
             emit=(Publish(What.SUCCEEDED, server.execution),)),
         Row(Finished, ignore="nothing runs"),
         Row(PermissionWanted, at=RUNNING, data=evolve(server, asking=True), emit=(Publish(What.ASKED, server.execution),)),
@@ -291,7 +291,7 @@ SERVER: Machine[Server, Any, Any] = Machine(
         Row(Interrupted, at=SETTLING, data=evolve(server, doorbell=False), emit=(InterruptReply(False),),
             because="the doorbell is dropped: no successor, and the inbox rows stay parked"),
         Row(Interrupted, emit=(InterruptReply(False),)),
-        Row(CleanedUp, at=STOPPING, data=_ended(Place.INTERRUPTED),
+        Row(CleanedUp, at=STOPPING, data=ended(Place.INTERRUPTED),
             emit=(Publish(What.INTERRUPTED, server.execution),)),
         Row(CleanedUp, ignore="nothing stops"),
         Row(Settled, at=SETTLING, when=server.doorbell, to=QUEUED, data=evolve(server, doorbell=False)),
