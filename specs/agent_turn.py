@@ -116,6 +116,7 @@ from turnproof.specs.agent_turn_environment import (
     Style,
     Which,
 )
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Always, AnyMachine, Fair, LeadsTo, Property, Said, Sometimes
 from turnproof.specs.language import Step as StepProperty
 from turnproof.specs.system import Absorbs, Copy, Part, Spontaneous, Switch, System, SystemSpec, SystemVariant, Unsent, Wire
@@ -348,7 +349,7 @@ def _variants() -> tuple[SystemVariant, ...]:
 SPEC = SystemSpec(
     system=SYSTEM,
     requirements={rid: REQUIREMENTS[rid] for rid in (f"R-LOOP-{n}" for n in (1, 2, 3, 5, 6, 7, 10, 28))},
-    properties=PROPERTIES,
+    properties=with_harms(PROPERTIES),
     variants=_variants(),
     tokens=1,
     counter=2,

@@ -25,6 +25,7 @@ from turnproof.machines.attempt_terminal import (
 from turnproof.machines.kernel import Row, implies, named, not_, one_of, symbol
 from turnproof.specs.attempt_terminal_exactly import EXACTLY
 from turnproof.specs.embedded_attempt_requirements import requirements
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Always, History, Property, Sometimes, Spec, Step, Variant, after, ignored, on, refused, taken
 
 then = after(AttemptTerminal)
@@ -121,7 +122,7 @@ OBSERVATION_INTERRUPTS = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements(ID),
-    properties=(*PROPERTIES, *EXACTLY),
+    properties=with_harms((*PROPERTIES, *EXACTLY)),
     histories=(PAST,),
     variants=(
         Variant(machine=LAST_WINS, violates={NEVER_FALLS: 2, BOTH_ORDERS: 2},

@@ -26,6 +26,7 @@ from turnproof.machines.command_lane import (
 from turnproof.machines.kernel import implies, named, not_
 from turnproof.specs.command_lane_exactly import EXACTLY
 from turnproof.specs.embedded_attempt_requirements import requirements
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Always, Property, Sometimes, Spec, Step, Variant, after, count, emits, on, refused, taken
 
 then = after(CommandLane)
@@ -80,7 +81,7 @@ BLIND_RESET = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements("R-ATT-26", "R-ATT-27"),
-    properties=(*PROPERTIES, *EXACTLY),
+    properties=with_harms((*PROPERTIES, *EXACTLY)),
     variants=(
         Variant(machine=NO_PUMP, violates={NOTHING_LEFT: 3},
                 about="openclaw/openclaw#89208: queued work is left behind after a clean abort."),

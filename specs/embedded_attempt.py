@@ -60,6 +60,7 @@ from turnproof.machines.kernel import Counter, StartTimer, StopTimer, implies, n
 from turnproof.machines.reply_operation_words import CancelReason
 from turnproof.specs.embedded_attempt_exactly import EXACTLY
 from turnproof.specs.embedded_attempt_requirements import TESTS, requirements
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import (
     Always,
     Carries,
@@ -318,7 +319,7 @@ def _spec() -> Spec:
     return Spec(
         machine=MACHINE,
         requirements=requirements(*(f"R-ATT-{n}" for n in ids)),
-        properties=(*STUCK_PROPERTIES, *ABORT_PROPERTIES, *TOOL_PROPERTIES, *END_PROPERTIES, *EXACTLY),
+        properties=with_harms((*STUCK_PROPERTIES, *ABORT_PROPERTIES, *TOOL_PROPERTIES, *END_PROPERTIES, *EXACTLY)),
         histories=(TRUTH, FLAGS, REPORTS, ABORTS_SO_FAR, DELIVERIES),
         variants=VARIANTS,
         discipline={Timer.IDLE: ("R-ATT-17",), Timer.WAIT: ("R-ATT-10",), Timer.UNWIND: ("R-ATT-19",), Timer.FINISH: ("R-ATT-19",)},

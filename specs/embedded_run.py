@@ -35,6 +35,7 @@ from turnproof.machines.kernel import NOBODY, implies, named, not_
 from turnproof.machines.reply_operation_words import CancelReason
 from turnproof.specs.embedded_attempt_requirements import requirements
 from turnproof.specs.embedded_run_exactly import EXACTLY
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Always, Property, Sometimes, Spec, Step, Variant, after, count, emits, on, refused, taken
 
 then = after(EmbeddedRun)
@@ -104,7 +105,7 @@ HEARD = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements("R-ATT-16", "R-ATT-24", "R-ATT-25", "R-ATT-28"),
-    properties=(*PROPERTIES, *EXACTLY),
+    properties=with_harms((*PROPERTIES, *EXACTLY)),
     variants=(
         Variant(machine=BY_SESSION, violates={REPLACEMENT: 2},
                 about="E0 and E1: a forced clear by session id hits whatever run is registered by then (B11, openclaw/openclaw#104654)."),

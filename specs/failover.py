@@ -25,6 +25,7 @@ from turnproof.machines.failover_words import (
 from turnproof.machines.kernel import NOBODY, implies, named, not_, one_of, symbol
 from turnproof.specs.embedded_attempt_requirements import requirements
 from turnproof.specs.failover_exactly import EXACTLY
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import (
     Always,
     Fair,
@@ -170,7 +171,7 @@ RESUMES = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements("R-ATT-6", "R-ATT-7", "R-ATT-11", "R-ATT-12", "R-ATT-13", "R-ATT-14", "R-ATT-20"),
-    properties=(*PROPERTIES, *EXACTLY),
+    properties=with_harms((*PROPERTIES, *EXACTLY)),
     histories=(PAST,),
     variants=(
         Variant(machine=JULY, violates={VETO: 3, PROMPT_ASKS: 3, TOOL_ENDS: 3, EXTERNAL_SURFACES: 4, NEVER_AGAIN: 3},

@@ -47,6 +47,7 @@ from turnproof.machines.stuck_recovery_words import (
 from turnproof.machines.tool_execution import FLUSHING, HANDED
 from turnproof.machines.tool_execution import RUNNING as TOOL_RUNS
 from turnproof.specs.embedded_attempt_requirements import TESTS, requirements
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Always, Fair, LeadsTo, Property, Sometimes, Step
 from turnproof.specs.recovery_system_environment import ListenerPhase, Provider, Times
 from turnproof.specs.recovery_system_parts import (
@@ -182,7 +183,7 @@ def _spec() -> SystemSpec:
     return SystemSpec(
         system=SYSTEM,
         requirements=requirements(*(f"R-ATT-{n}" for n in ids)),
-        properties=PROPERTIES,
+        properties=with_harms(PROPERTIES),
         tests={rid: TESTS[rid] for rid in ("R-ATT-30", "R-ATT-32")},
         variants=VARIANTS,
         companions=("watched_turn",),

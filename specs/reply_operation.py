@@ -56,6 +56,7 @@ from turnproof.machines.reply_operation_words import (
     WorkBegan,
     WorkEnded,
 )
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import (
     Always,
     Carries,
@@ -341,7 +342,7 @@ def _spec() -> Spec:
     return Spec(
         machine=MACHINE,
         requirements=REQUIREMENTS,
-        properties=PROPERTIES,
+        properties=with_harms(PROPERTIES),
         histories=(PAST, RELEASES, SETTLEMENTS),
         tests=TESTS,
         total=("R-REPLY-29",),

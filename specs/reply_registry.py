@@ -82,6 +82,7 @@ from turnproof.machines.reply_waiter import MACHINE as WAITER
 from turnproof.machines.reply_waiter import WAITING, CallerAborted, KeyReleased, RegisterWait, Resolve, WaitStarted, WithdrawWait
 from turnproof.machines.session_id import ALIAS, AnswerUnknown, ForwardWait, IdBound, IdReplaced, OwnerReleased, WaitByIdRequested
 from turnproof.machines.session_id import MACHINE as SESSION_ID
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Always, Fair, LeadsTo, Property, Sometimes
 from turnproof.specs.language import Step as StepProperty
 from turnproof.specs.reply_operation_requirements import REQUIREMENTS
@@ -306,7 +307,7 @@ SPEC = SystemSpec(
         rid: REQUIREMENTS[rid]
         for rid in ("R-REPLY-2", "R-REPLY-4", "R-REPLY-6", "R-REPLY-7", "R-REPLY-24", "R-REPLY-25", "R-REPLY-26")
     },
-    properties=PROPERTIES,
+    properties=with_harms(PROPERTIES),
     variants=_variants(),
     tokens=2,
     counter=2,

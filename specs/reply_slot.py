@@ -36,6 +36,7 @@ from turnproof.machines.reply_slot import (
     wake,
     wanted,
 )
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import (
     Always,
     Order,
@@ -202,7 +203,7 @@ NO_SERIAL_LANE = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements={rid: REQUIREMENTS[rid] for rid in ("R-REPLY-2", "R-REPLY-6", "R-REPLY-24", "R-REPLY-26", "R-REPLY-27")},
-    properties=PROPERTIES + OWED,
+    properties=with_harms(PROPERTIES + OWED),
     variants=(
         Variant(machine=BY_SESSION, violates={STALE_RELEASE: 2, "waiters wake only by the release of the holder": 3},
                 about="E0 and E1: release and force clear are bound to the session id, not to the operation, so an old owner frees its "

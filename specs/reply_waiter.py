@@ -20,6 +20,7 @@ from turnproof.machines.reply_waiter import (
     asked,
     now,
 )
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import (
     Carries,
     Fair,
@@ -85,7 +86,7 @@ DEAF = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements={"R-REPLY-6": REQUIREMENTS["R-REPLY-6"]},
-    properties=PROPERTIES,
+    properties=with_harms(PROPERTIES),
     variants=(
         Variant(machine=DEAF, violates={"true is answered only by a release": 1}, about="A release wakes a caller that already timed out."),
     ),

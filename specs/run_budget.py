@@ -25,6 +25,7 @@ from turnproof.machines.run_budget import (
     now,
 )
 from turnproof.specs.embedded_attempt_requirements import requirements
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Fair, LeadsTo, Property, Sometimes, Spec, Step, Variant, after, at_most, count, emits, on, taken
 from turnproof.specs.run_budget_exactly import EXACTLY
 
@@ -88,7 +89,7 @@ NO_GRACE = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements(ID),
-    properties=(*PROPERTIES, *EXACTLY),
+    properties=with_harms((*PROPERTIES, *EXACTLY)),
     histories=(SPENDINGS, EXTENSIONS, SLICES),
     variants=(
         Variant(machine=GRACE_AGAIN, violates={EXTENDED_ONCE.name: 4, ENDS: 5},

@@ -43,6 +43,7 @@ from turnproof.machines.session_words import (
     ShowPermission,
     StreamDied,
 )
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Always, Property, Sometimes, Spec, Step, Variant, after, count, emits, on
 from turnproof.specs.session_requirements import requirements
 
@@ -107,7 +108,7 @@ EAGER = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements(1, 2, 4, 5, 6, 7, 8, 10, 12, 16, 31),
-    properties=PROPERTIES,
+    properties=with_harms(PROPERTIES),
     variants=(
         Variant(machine=ANY_END, violates={OWN_ITEM: 2}, about="As under the mark: an end ends whatever turn is installed."),
         Variant(machine=EAGER, violates={DOUBT: 5}, about="One prompt found over is taken for all of them."),

@@ -21,6 +21,7 @@ from turnproof.machines.session_id import (
     released,
     replaced,
 )
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Always, Property, Sometimes, Spec, Step, Variant, after, count, emits, ignored, on, refuses, taken
 from turnproof.specs.reply_operation_requirements import REQUIREMENTS
 
@@ -72,7 +73,7 @@ UNCHECKED = MACHINE.variant("session_id_unchecked", replace={"OwnerReleased/curr
 SPEC = Spec(
     machine=MACHINE,
     requirements={rid: REQUIREMENTS[rid] for rid in ("R-REPLY-7", "R-REPLY-24", "R-REPLY-25")},
-    properties=PROPERTIES,
+    properties=with_harms(PROPERTIES),
     variants=(
         Variant(machine=FORGETS, violates={"a replaced id stays as an alias of the same operation": 2},
                 about="A rotation that deletes the old entry: whoever waits by the old id is told at once that nothing runs."),

@@ -24,6 +24,7 @@ from turnproof.machines.session_words import (
     StreamDied,
     TakeWake,
 )
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Always, Property, Sometimes, Spec, Step, Variant, after, count, emits, on, taken
 from turnproof.specs.session_history import V0, V1, V2, V3
 from turnproof.specs.session_requirements import requirements
@@ -83,7 +84,7 @@ PROPERTIES: tuple[Property, ...] = (
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements(1, 2, 7, 9, 16, 17, 18, 19, 20, 21, 22, 23, 27, 31),
-    properties=PROPERTIES,
+    properties=with_harms(PROPERTIES),
     variants=(
         Variant(machine=V0, violates={STEPS: 2, TAKES: 3, REPLAYS: 4}, about="V0, 716357c: a start does not move the mark."),
         Variant(machine=V1, violates={STEPS: 2, IDLE: 2}, about="V1, 61b9521: any start clears it."),

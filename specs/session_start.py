@@ -10,6 +10,7 @@ from turnproof.machines.session_words import (
     SendSkipped,
     StartRefused,
 )
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Sometimes, Spec, Step, after, emits, on, refuses, taken
 from turnproof.specs.session_requirements import requirements
 
@@ -18,7 +19,7 @@ after_start = after(start.Start)
 SPEC = Spec(
     machine=start.MACHINE,
     requirements=requirements(5, 15, 31),
-    properties=(
+    properties=with_harms((
         Step("a start that was told of a doubt asks before it sends", requirements="R-SES-5", holds=
              implies(on(start.TurnWanted) & start.wanted.doubt & taken(), after_start.phase == start.ASKING)),
         Step("a start without a doubt asks nothing", requirements="R-SES-31", holds=
@@ -32,7 +33,7 @@ SPEC = Spec(
         Sometimes("its question has no answer", on(start.QuestionExpired) & taken(), requirements="R-SES-15"),
         Sometimes("its turn is stopped before it sends", emits(SendSkipped), requirements="R-SES-5"),
         Sometimes("its turn is over before it sends", on(TurnOver) & taken(), requirements="R-SES-5"),
-    ),
+    )),
     discipline={start.Timer.QUESTION: ("R-SES-15",)},
     tokens=1,
 )  # fmt: skip

@@ -10,6 +10,7 @@ from turnproof.machines.session_words import (
     StopSent,
     StopWithdrawn,
 )
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Always, Sometimes, Spec, Step, Variant, after, count, emits, on, taken
 from turnproof.specs.session_history import MARKING_STOP
 from turnproof.specs.session_requirements import requirements
@@ -20,7 +21,7 @@ after_stop = after(stop.Stop)
 SPEC = Spec(
     machine=stop.MACHINE,
     requirements=requirements(3, 15),
-    properties=(
+    properties=with_harms((
         Step(OWN, implies(emits(EndRequested), stop.now.own & (stop.now.phase == stop.WAITING)), requirements="R-SES-3",
              harm="a Stop of an earlier turn ends the next one"),
         Step("it answers once", requirements="R-SES-15", holds=
@@ -32,7 +33,7 @@ SPEC = Spec(
         Sometimes("it times out", emits(EndRequested), requirements="R-SES-15"),
         Sometimes("nothing was running", emits(StopFutile), requirements="R-SES-15"),
         Sometimes("it is sent", emits(StopSent), requirements="R-SES-15"),
-    ),
+    )),
     variants=(Variant(machine=MARKING_STOP, violates={OWN: 3}, about="Up to V4: it outlives its turn."),),
     discipline={stop.Timer.REPLY: ("R-SES-15",)},
 )  # fmt: skip

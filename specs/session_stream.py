@@ -10,6 +10,7 @@ from turnproof.machines.session_words import (
     HistoryRead,
     StreamDied,
 )
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Sometimes, Spec, Step, after, emits, on, taken
 from turnproof.specs.session_requirements import requirements
 
@@ -18,7 +19,7 @@ arrived = symbol(stream.Arrived)
 SPEC = Spec(
     machine=stream.MACHINE,
     requirements=requirements(16, 28),
-    properties=(
+    properties=with_harms((
         Step("what is published while nobody is subscribed reaches nobody", requirements="R-SES-28", holds=
              implies(on(stream.Published) & one_of(stream.now.phase, stream.LOST, stream.DEAD), not_(emits(stream.Buffer)))),
         Step("a drop loses the buffer", requirements="R-SES-28", holds=
@@ -33,6 +34,6 @@ SPEC = Spec(
         Step("what is dead stays so", requirements="R-SES-16", holds=
              implies(stream.now.phase == stream.DEAD, after_stream.phase == stream.DEAD)),
         Sometimes("it dies", emits(StreamDied), requirements="R-SES-16"),
-    ),
+    )),
     tokens=2,
 )  # fmt: skip

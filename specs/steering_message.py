@@ -29,6 +29,7 @@ from turnproof.machines.steering_message import (
     ready,
     steered,
 )
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import (
     Always,
     Fair,
@@ -107,7 +108,7 @@ STILL_QUEUED = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements={rid: REQUIREMENTS[rid] for rid in (ID, R26)},
-    properties=(*PROPERTIES, *EXACTLY),
+    properties=with_harms((*PROPERTIES, *EXACTLY)),
     histories=(PAST,),
     variants=(
         Variant(machine=LOST, violates={BACK: 3}, about="openclaw/openclaw#128008: what was drained just before an abort was lost."),

@@ -43,6 +43,7 @@ from turnproof.machines.stuck_recovery_words import (
     StuckRecovery,
 )
 from turnproof.specs.embedded_attempt_requirements import requirements
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import (
     Always,
     Fair,
@@ -201,7 +202,7 @@ OLD_REQUEST = MACHINE.variant("stuck_recovery_old_request", drop=("SituationRead
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements(*(f"R-ATT-{n}" for n in (1, 9, 10, 20, 22, 25, 26, 28))),
-    properties=(*PROPERTIES, *EXACTLY),
+    properties=with_harms((*PROPERTIES, *EXACTLY)),
     histories=(PAST,),
     variants=(
         Variant(machine=BY_SESSION, violates={CAPTURED: 3},

@@ -18,6 +18,7 @@ from turnproof.machines.stuck_recovery_decision import (
     tick,
 )
 from turnproof.specs.embedded_attempt_requirements import TESTS, requirements
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Property, Sometimes, Spec, Step, Variant, after, count, emits, on
 from turnproof.specs.stuck_recovery_decision_exactly import EXACTLY
 
@@ -67,7 +68,7 @@ BLIND = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements("R-ATT-10", ID),
-    properties=(*PROPERTIES, *EXACTLY),
+    properties=with_harms((*PROPERTIES, *EXACTLY)),
     tests={ID: TESTS[ID]},
     variants=(
         Variant(machine=IMPATIENT, violates={WAITS: 1}, about="A decision that does not ask for declared waits stops a run that waits for "

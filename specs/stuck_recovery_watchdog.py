@@ -25,6 +25,7 @@ from turnproof.machines.stuck_recovery_watchdog_words import (
     Work,
 )
 from turnproof.specs.embedded_attempt_requirements import requirements
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Fair, LeadsTo, Property, Sometimes, Spec, Step, Variant, after, count, emits, on, taken
 from turnproof.specs.stuck_recovery_watchdog_exactly import EXACTLY
 
@@ -126,7 +127,7 @@ NEVER_RECOVERS = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements("R-ATT-10", "R-ATT-20", "R-ATT-21", "R-ATT-23"),
-    properties=(*PROPERTIES, *EXACTLY),
+    properties=with_harms((*PROPERTIES, *EXACTLY)),
     variants=(
         Variant(machine=MESSAGES_COUNT, violates={PROGRESS_ONLY: 2},
                 about="openclaw/openclaw#94701: inbound messages refreshed the age of the session and hid a dead run."),

@@ -37,6 +37,7 @@ from turnproof.machines.tool_call import (
     complete,
     now,
 )
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import (
     Always,
     Fair,
@@ -185,7 +186,7 @@ TWO_PARTS = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements={rid: REQUIREMENTS[rid] for rid in ("R-LOOP-5", "R-LOOP-6", "R-LOOP-7", "R-LOOP-10", "R-LOOP-11", "R-LOOP-29")},
-    properties=PROPERTIES,
+    properties=with_harms(PROPERTIES),
     histories=(RUNS, TOLD),
     variants=(
         Variant(machine=ONE_MESSAGE, violates={ASKED_FIRST: 1},

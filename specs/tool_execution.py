@@ -29,6 +29,7 @@ from turnproof.machines.tool_execution import (
     now,
 )
 from turnproof.specs.embedded_attempt_requirements import requirements
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import (
     Always,
     Carries,
@@ -116,7 +117,7 @@ UNCOUNTED = MACHINE.variant(
 SPEC = Spec(
     machine=MACHINE,
     requirements=requirements("R-ATT-5", "R-ATT-14"),
-    properties=(*PROPERTIES, *EXACTLY),
+    properties=with_harms((*PROPERTIES, *EXACTLY)),
     histories=(RAN, EXECUTIONS, ENDS),
     variants=(
         Variant(machine=LISTED_IS_SAFE, violates={ONLY_SAFE: 1},

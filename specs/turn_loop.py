@@ -11,6 +11,7 @@ from attrs import evolve
 
 from turnproof.machines.turn_loop import MACHINE
 from turnproof.machines.turn_loop_words import Timer
+from turnproof.specs.harms import with_harms
 from turnproof.specs.language import Spec, Variant
 from turnproof.specs.turn_loop_carried import CARRIED
 from turnproof.specs.turn_loop_ends import OUTCOME_PROPERTIES, TRY_PROPERTIES
@@ -51,7 +52,7 @@ SHIPPED_VARIANT = Variant(
 SPEC = Spec(
     machine=evolve(MACHINE, initial=SMALL),
     requirements=REQUIREMENTS,
-    properties=PROPERTIES,
+    properties=with_harms(PROPERTIES),
     tests=TESTS,
     elsewhere=ELSEWHERE,
     variants=(SHIPPED_VARIANT, *VARIANTS),

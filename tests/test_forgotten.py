@@ -12,8 +12,14 @@ from cli_toys import machine_report, run_report
 
 from turnproof.checkers.report import json_report, machine_text
 from turnproof.checkers.report.forgotten import forgotten
+from turnproof.checkers.report.model import AnySpec
+from turnproof.machines.kernel import TableError
 from turnproof.specs import catalog
-from turnproof.specs.language import Sometimes, Spec
+from turnproof.specs.harms import HARMS, with_harms
+from turnproof.specs.language import Always, EventuallyAlways, LeadsTo, Order, Sometimes, Spec, Step, taken
+
+PROMISES = (Always, Step, LeadsTo, EventuallyAlways, Order)
+"""What can be broken by a run."""
 
 LAMP = """\
 from enum import Enum
@@ -102,3 +108,31 @@ def test_no_machine_here_forgot_anything() -> None:
     for spec in catalog.specifications().values():
         assert isinstance(spec, Spec)
         assert forgotten(spec) == (), spec.machine.name
+
+
+def every() -> list[AnySpec]:
+    return [*catalog.specifications().values(), *catalog.systems().values()]
+
+
+def test_every_promise_says_who_is_hurt_where_it_is_broken() -> None:
+    for spec in every():
+        silent = [p.name for p in spec.properties if isinstance(p, PROMISES) and not p.harm.strip()]
+        assert not silent, f"write harm=, or a sentence in specs/harms.py: {silent}"
+
+
+def test_a_requirement_without_a_harm_is_a_mistake() -> None:
+    lit = Step("it burns", taken(), requirements="R-LAMP-1")
+    with pytest.raises(TableError, match=r"property 'it burns': write harm=, or a sentence for R-LAMP-1 in specs/harms\.py"):
+        with_harms([lit])
+    (told, own, reached) = with_harms(
+        [
+            attrs.evolve(lit, requirements=("R-LAMP-1", "R-ATT-12")),
+            attrs.evolve(lit, harm="it is dark"),
+            Sometimes("x", taken(), requirements="R-LAMP-1"),
+        ]
+    )
+    assert [told.harm, own.harm, reached.harm] == [HARMS["R-ATT-12"], "it is dark", ""]
+
+
+def test_no_harm_is_about_a_requirement_that_is_not_there() -> None:
+    assert set(HARMS) <= {requirement for spec in every() for requirement in spec.requirements}
