@@ -22,7 +22,7 @@ from turnproof.checkers.oracles.promela import FAULTS, Promela
 from turnproof.checkers.oracles.text import in_order
 from turnproof.checkers.verdict import Outcome, Verdict
 from turnproof.cli.commands import root
-from turnproof.machines.kernel import Machine, Range, Row, Variable, instances, symbol
+from turnproof.machines.kernel import Machine, Range, Row, Variable, choose, instances, symbol
 from turnproof.machines.kernel.evaluate import environment, value
 from turnproof.specs.classics import peterson, philosophers, two_phase_commit
 from turnproof.specs.language import Always, Sometimes
@@ -120,29 +120,34 @@ class Cry:
     of: Annotated[int, Range(0, 2)]
 
 
+@frozen
+class Shout:
+    arg1: Annotated[int, Range(0, 2)]
+
+
 pair, raised = symbol(Pair), symbol(Raised)
 PAIR: Machine[Any, Any, Any] = Machine(
-    name="pair", initial=Pair(), now=pair, events=(Swapped, Raised), effects=(Cry,),
+    name="pair", initial=Pair(), now=pair, events=(Swapped, Raised), effects=(Cry, Shout),
     rows=(
         Row(Swapped, data=evolve(pair, byte=pair.do, do=pair.byte)),
-        Row(raised, when=pair.byte < 3, data=evolve(pair, byte=pair.byte + 1), emit=(Cry(raised.of),)),
+        Row(raised, when=pair.byte < 3, data=evolve(pair, byte=pair.byte + 1), emit=(Cry(raised.of), Shout(choose(pair.do == 0, 1, 2)))),
         Row(Raised, to=At.DONE),
     ),
 )  # fmt: skip
 
 
 def awkward() -> SystemSpec:
-    """Words of the languages as names, fields that are exchanged, a channel without order that loses and is dropped."""
+    """Words of the languages as names, fields exchanged, a choice that is sent, a channel without order that loses and is dropped."""
     init, of = Part("init", PAIR), Part("of", PAIR)
     chan = Channel("chan", of, capacity=2, reordered=True, lossy=May(budget=Budget("do", 1)), droppable=May(when=of.now.do == 3))
-    cry = symbol(Cry)
+    cry, shout = symbol(Cry), symbol(Shout)
     system = System(
         name="awkward", parts=(init, of), channels=(chan,),
-        wires=(Wire(init, cry, chan, Raised(cry.of)), ),
+        wires=(Wire(init, cry, chan, Raised(cry.of)), Wire(init, shout, of, Raised(shout.arg1))),
         spontaneous=(
             Spontaneous(init, Swapped), Spontaneous(init, Raised, when=chan.length < 2), Spontaneous(of, Swapped, when=init.now.byte >= 1),
         ),
-        absorbed=(Absorbs(of, Cry),),
+        absorbed=(Absorbs(of, Cry, Shout),),
     )  # fmt: skip
     return SystemSpec(
         system=system, requirements={},

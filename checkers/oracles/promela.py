@@ -46,8 +46,8 @@ RESERVED = words("""
     od of pc_value pid printf priority proctype provided return run select set_priority short show skip timeout trace true typedef
     unless unsigned xr xs finish fail why what arg head tail wrong undo save put settle report reported property system _ _last _pid
     _nr_pr STDIN define auto case char const continue default double enum extern float long register signed sizeof static struct
-    switch union void volatile while now held
-""")
+    switch union void volatile while now held event before memcpy vsize
+""") | {f"{name}{n}" for name in ("a", "arg", "given", "got") for n in range(1, 10)}
 
 
 NOTATION = Notation(
@@ -162,6 +162,7 @@ class Promela:
         if self.limit:
             yield f"{hidden}byte what[{self.limit}];  /* the queue of the step: events to be handled, first in first out */"
             yield from (f"{hidden}byte arg{n}[{self.limit}];" for n in range(1, self.most + 1))
+            yield from (f"{hidden}byte given{n};" for n in range(1, self.most + 1))
             yield f"{hidden}byte head;\n{hidden}byte tail;"
             into = [f"arg{n}[tail] = a{n};" for n in range(1, self.most + 1)]
             yield f"inline put({', '.join(['event', *(f'a{n}' for n in range(1, self.most + 1))])}) {{"
@@ -349,8 +350,11 @@ class Promela:
         return f"{self.names.handler(key)}({', '.join(args)})" if self.apart else self.put(self.names.message(key), args)
 
     def put(self, message: str, args: list[str]) -> str:
-        """An event is put into the queue of the step."""
-        return f"put({', '.join([message, *args, *['0'] * (self.most - len(args))])})"
+        """An event is put into the queue of the step. Among the arguments of an inline, SPIN takes ``->`` for the end of a statement."""
+        given = [f"given{n}" if "->" in arg else arg for n, arg in enumerate(args, 1)]
+        first = [f"{name} = {arg}; " for name, arg in zip(given, args, strict=True) if name != arg]
+        last = [f"; {name} = 0" for name, arg in zip(given, args, strict=True) if name != arg]
+        return "".join([*first, f"put({', '.join([message, *given, *['0'] * (self.most - len(args))])})", *last])
 
     def chosen(self, options: Sequence[str]) -> Iterator[str]:
         """A step: the choice of how it begins, then what follows from it."""
