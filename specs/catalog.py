@@ -56,6 +56,7 @@ SYSTEMS: Mapping[str, str] = {
     "session_times": "session_times",
     "session_working": "session_working",
     "session_failed": "session_failed",
+    "session_reconnect": "session_reconnect",
     "session_unbounded": "session_unbounded",
 }
 """The same for systems."""
