@@ -24,7 +24,7 @@ from turnproof.machines.kernel import NOBODY, Row, choose, implies, not_, one_of
 from turnproof.machines.session import MACHINE, Timer
 from turnproof.machines.session_start import SendPrompt
 from turnproof.machines.session_stop import WAITING, TurnOver
-from turnproof.machines.session_stream import LOST, SUBSCRIBED
+from turnproof.machines.session_stream import LOST, SUBSCRIBED, What
 from turnproof.machines.session_words import Cause, End, ExecutionEnded, HistoryRead, Outcome, ReportTurn, Turn
 from turnproof.specs import session_properties as promised
 from turnproof.specs import session_unbounded_parts as env
@@ -62,6 +62,7 @@ of_wake = ((now.item == P) & own_end) | ((now.item == NOBODY) & not_(truth.now.s
 certain = ((now.item == P) & own_end) | ((now.item != P) & not_(truth.now.severed) & session.on(ExecutionEnded))
 running = one_of(item.now.phase, Place.WAITING, Place.RUNNING)
 sent = request.now.phase != RequestPhase.UNSENT
+TELLS = "S2: what the end of its execution tells a turn is how that execution ended"
 KEPT = "L3: the wakes that the session knows of are those that were held and not taken"
 ENDED = "L1, L2: to a turn that is installed something is still to come that ends it or looks after it"
 
@@ -71,6 +72,11 @@ PROPERTIES: tuple[Property, ...] = (
          harm=WRONG),
     Step(OWN_WAKE, implies(session.emits(ReportTurn, prompt=NOBODY, cause=Cause.EXECUTION), of_wake | exempt), requirements="R-SES-2",
          harm="a background reply is cut off, or ends with another's end"),
+    Step(TELLS, requirements="R-SES-2", harm=WRONG, holds=
+         implies(session.emits(ReportTurn, outcome=Outcome.COMPLETED, prompt=P, cause=Cause.EXECUTION),
+                 line.took(env.OwnEndComes, what=What.SUCCEEDED))
+         & implies(session.emits(ReportTurn, outcome=Outcome.FAILED, prompt=P, cause=Cause.EXECUTION),
+                   line.took(env.OwnEndComes, what=What.FAILED))),
     Step(promised.TRUE_PAST, requirements="R-SES-2", harm=WRONG, holds=
          implies(session.emits(ReportTurn, outcome=Outcome.COMPLETED, prompt=P, cause=Cause.HISTORY), item.now.phase == Place.SUCCEEDED)),
     Step(OWN_STOP, implies(stop.emits(words.EndRequested), truth.now.aimed), requirements="R-SES-3",

@@ -72,7 +72,7 @@ class Served:
 
 @frozen
 class Over:
-    """The execution that serves it ends. ``well``: it was not interrupted."""
+    """The execution that serves it ends. ``well``: it was not interrupted, and did not fail."""
 
     well: bool
 
@@ -188,9 +188,9 @@ class DeliveryComes:
 
 @frozen
 class OwnEndComes:
-    """The end of the execution that served the item is handled."""
+    """The end of the execution that served the item is handled. Of one that failed the history reads as interrupted."""
 
-    well: bool
+    what: What
 
 
 @frozen
@@ -240,7 +240,7 @@ LINE: Machine[Line, Any, Any] = Machine(
         Row(DeliveryComes, at=Ahead.DELIVERY, when=line.busy, to=Ahead.END, emit=(Hand(What.DELIVERED, P),)),
         Row(DeliveryComes, ignore="it is not published, or something comes before it"),
         Row(own, at=Ahead.END, data=evolve(line, phase=Ahead.NOTHING, busy=False),
-            emit=(Hand(choose(own.well, What.SUCCEEDED, What.INTERRUPTED)),)),
+            emit=(Hand(own.what),)),
         Row(OwnEndComes, ignore="its delivery comes first"),
         Row(Emptied, data=evolve(line, phase=Ahead.NOTHING, busy=False)),
         Row(opened, data=evolve(line, phase=choose(opened.serving, Ahead.END, Ahead.NOTHING), busy=opened.serving | opened.busy),

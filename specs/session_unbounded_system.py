@@ -1,7 +1,8 @@
 """The session in an environment without bounds: the adapter's machines as they are, wired to ``session_unbounded_parts``.
 
 Nothing here is counted down: any number of prompts, reports, executions, Stops, interrupts, drops, restarts, unclear replies, wakes and
-offers, and a stream of any length. All powers N1 to N13, permission requests and the death of the stream, at once and always.
+offers, and a stream of any length. All powers N1 to N13, permission requests, executions that fail, and the death of the stream,
+at once and always.
 
 Where the environment is told less exactly than in ``session_environment``, it may do more:
   * a turn of another item, its request, its history and its deliveries are whatever the environment says;
@@ -197,8 +198,8 @@ def _server() -> Iterator[Spontaneous]:
     yield Spontaneous(item, env.ServerDied())
     yield Spontaneous(item, env.OtherEnded(), when=place == Place.LOST)
     yield Spontaneous(line, env.DeliveryComes(), when=up & (line.now.phase == Ahead.DELIVERY) & line.now.busy)
-    for well, at in ((True, Place.SUCCEEDED), (False, Place.INTERRUPTED)):
-        yield Spontaneous(line, env.OwnEndComes(well), when=up & (line.now.phase == Ahead.END) & (place == at))
+    for what, at in ((What.SUCCEEDED, Place.SUCCEEDED), (What.INTERRUPTED, Place.INTERRUPTED), (What.FAILED, Place.INTERRUPTED)):
+        yield Spontaneous(line, env.OwnEndComes(what), when=up & (line.now.phase == Ahead.END) & (place == at))
     for busy in (True, False):
         yield Spontaneous(line, env.Opened(place == Place.RUNNING, busy), when=stream.now.phase == LOST)
 
