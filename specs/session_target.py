@@ -29,5 +29,3 @@ ASKING = World(TARGET, (N2, N4, N11, N13, STOPS), stops=0, drops=1)
 """An execution asks for a permission, over a drop, and nobody stops anything."""
 ENDING = World(TARGET, (N4, N13, STOPS, ASKS, DEATH), stops=0, drops=1)
 """For promises about the future, which need the graph with its edges."""
-STOPPED_ENDING = World(TARGET, (N4, N11, N13, ASKS, DEATH), stops=1, drops=1)
-"""The same with a Stop, and without a restart: a few million states."""
