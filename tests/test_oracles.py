@@ -130,7 +130,8 @@ PAIR: Machine[Any, Any, Any] = Machine(
     name="pair", initial=Pair(), now=pair, events=(Swapped, Raised), effects=(Cry, Shout),
     rows=(
         Row(Swapped, data=evolve(pair, byte=pair.do, do=pair.byte)),
-        Row(raised, when=pair.byte < 3, data=evolve(pair, byte=pair.byte + 1), emit=(Cry(raised.of), Shout(choose(pair.do == 0, pair.byte, 2)))),
+        Row(raised, when=pair.byte < 3, data=evolve(pair, byte=pair.byte + 1),
+            emit=(Cry(raised.of), Shout(choose(pair.do == 0, pair.byte, 2)))),
         Row(Raised, to=At.DONE),
     ),
 )  # fmt: skip

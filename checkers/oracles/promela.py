@@ -350,7 +350,7 @@ class Promela:
         return f"{self.names.handler(key)}({', '.join(args)})" if self.apart else self.put(self.names.message(key), args)
 
     def put(self, message: str, args: list[str]) -> str:
-        """An event is put into the queue of the step. Of ``(a -> b : c)`` among the arguments of an inline, SPIN takes ``b`` for a label."""
+        """An event is put into the queue of the step. In ``(a -> b : c)`` as argument of an inline, SPIN takes ``b`` for a label."""
         given = [f"given{n}" if "->" in arg else arg for n, arg in enumerate(args, 1)]
         first = [f"{name} = {arg}; " for name, arg in zip(given, args, strict=True) if name != arg]
         last = [f"; {name} = 0" for name, arg in zip(given, args, strict=True) if name != arg]
