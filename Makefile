@@ -22,7 +22,7 @@ test: venv ## run the test suite
 check: venv ## format, lint, types, import direction, stale diagrams and golden numbers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy src tests
+	$(BIN)/mypy src tests benchmarks
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/turnproof draw --check
 	$(BIN)/turnproof golden

@@ -93,7 +93,8 @@ def with_statemachine(machine: AnyMachine) -> tuple[Held, Apply]:
             name = trigger_of(row.event)
             events[name] = move if name not in events else events[name] | move
     body = {"__module__": __name__, **{f"state_{p.name.lower()}": s for p, s in states.items()}, **events}
-    chart: Any = type(StateMachine)("Peer", (StateMachine,), body)()
+    kind: Any = type(StateMachine)
+    chart: Any = kind("Peer", (StateMachine,), body)()
 
     def apply(event: Any) -> object:
         return chart.send(trigger_of(type(event)), event)
@@ -153,4 +154,6 @@ def match_slot(s: slot.ReplySlot, e: object) -> tuple[slot.ReplySlot, tuple[obje
             return attrs.evolve(s, queued=s.queued + 1), ()
         case slot.WaitRequested():
             return (attrs.evolve(s, waiting=s.waiting + 1), ()) if s.phase is slot.HELD else (s, (slot.AnswerIdle(),))
+        case _:
+            pass
     return s, ()

@@ -33,6 +33,8 @@ def subjects(quick: bool = False) -> list[Subject]:
             Subject("reply_registry", PROJECT, 0, 219_892),
             Subject("recovery_system", PROJECT, 1, 1_382_288),
             Subject("recovery_system, 2 recoveries", PROJECT, 2, 3_933_208),
+            Subject("agent_turn", PROJECT, 0, 165_944),
+            Subject("session_system", PROJECT, 1, 4_797_362),
         ]
     return found
 
