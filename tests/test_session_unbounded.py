@@ -59,7 +59,7 @@ def test_runs_of_the_bounded_session_are_runs_of_the_unbounded() -> None:
     every = [follow(EVERYTHING, Random(seed), 80, unbounded) for seed in range(150)]
     assert sum(f.steps for f in every) > 2_500
     rows = set[str]().union(*(f.rows for f in every))
-    assert len(rows) > 0.75 * len(MACHINE.rows)
+    assert len(rows) > 0.7 * len(MACHINE.rows)
 
 
 @pytest.mark.soak
