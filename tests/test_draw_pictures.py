@@ -19,8 +19,9 @@ from turnproof.checkers.draw.bundle import Bundle, bundles
 from turnproof.checkers.draw.layout import Layout, Layouts
 from turnproof.checkers.draw.pictures import scenes
 from turnproof.checkers.draw.reach import Armed, Place, Reach, reach
-from turnproof.checkers.draw.scene import PAD_X, Box, Kind, Scene, Span, Tone, wrap
+from turnproof.checkers.draw.scene import PAD_X, Box, Frame, Kind, Scene, Span, Tone, wrap
 from turnproof.checkers.draw.svg import svg
+from turnproof.checkers.draw.titles import title_place
 from turnproof.checkers.graph import Graph, explore
 from turnproof.specs.catalog import specifications
 
@@ -338,3 +339,45 @@ def test_a_layout_that_lacks_a_box_is_made_anew(graphs: dict[str, Graph], tmp_pa
     whole = path.read_text()
     path.write_text("\n".join(line for line in whole.split("\n") if '"idle"' not in line))
     assert draw.outputs(graph, tmp_path)["download.layout.json"] == whole
+
+
+# ── titles of frames ──
+
+FRAME = (100, 100, 300, 200)
+
+
+def placed(title: str, *curves: tuple[tuple[int, int], ...], frame: tuple[int, int, int, int] = FRAME) -> tuple[int, int]:
+    """Where the title of a frame stands beside these curves."""
+    box = Box("done", Kind.START)
+    made = Scene("s", "s", "", (box,), (), (Frame(title, ("done",)),))
+    return title_place(made, Layout((400, 300), {"done": (200, 150)}, curves, (frame,)), made.frames[0], frame)
+
+
+def across(y: int, left: int, right: int) -> tuple[tuple[int, int], ...]:
+    return ((left, y), (left + 5, y), (right - 5, y), (right, y), (right, y))
+
+
+def test_no_arrow_runs_through_the_title_of_a_frame() -> None:
+    assert placed("ends") == (110, 114)
+    x, y = placed("ends", across(110, 90, 200))
+    assert (x > 200, y) == (True, 114)
+    assert placed("ends", across(110, 90, 310)) == (110, 194)
+    assert placed("ends", across(110, 90, 310), across(190, 90, 310)) == (100, 95)
+    assert placed("ends", across(110, 90, 310), across(190, 90, 310), across(92, 90, 310)) == (100, 214)
+    every = [across(y, 90, 310) for y in (110, 190, 92, 210)]
+    assert placed("ends", *every) == (110, 114), "where nothing is free, in the corner"
+
+
+def test_a_title_wider_than_its_frame_stands_outside() -> None:
+    assert placed("terminal phases", frame=(150, 100, 240, 200)) == (150, 95)
+    assert placed("terminal phases", frame=(350, 100, 440, 200)) == (360, 114), "and inside where outside is beyond the picture"
+
+
+@each_machine
+def test_no_edge_of_a_picture_runs_through_a_title(drawn: dict[str, list[tuple[Scene, Layout]]], name: str) -> None:
+    for scene, layout in drawn[name]:
+        for frame, corners_ in zip(scene.frames, layout.frames, strict=True):
+            x, y = title_place(scene, layout, frame, corners_)
+            width = Span(frame.title, Tone.QUIET).width
+            hit = [(px, py) for curve in layout.links for px, py in along(curve) if x <= px <= x + width and y - 9 <= py <= y]
+            assert not hit, (scene.name, frame.title)

@@ -8,6 +8,7 @@ from html import escape
 
 from turnproof.checkers.draw.layout import Layout, Point
 from turnproof.checkers.draw.scene import LINE, PAD_X, PAD_Y, SIZE, Box, Frame, Kind, Line, Link, Scene, Span, Tone
+from turnproof.checkers.draw.titles import title_place
 
 MARGIN = 20
 HEADER = 52
@@ -52,7 +53,7 @@ def svg(scene: Scene, layout: Layout, *, link: str = "") -> str:
         f'<text x="{MARGIN}" y="26" font-size="18" font-weight="bold" fill="#0b1f33">{escape(scene.title)}</text>',
         _span(Span(scene.note, Tone.QUIET), MARGIN, 43),
         f'<g transform="translate({shift[0]} {shift[1]})">',
-        *(_frame(frame, corners) for frame, corners in zip(scene.frames, layout.frames, strict=True)),
+        *(_frame(scene, layout, frame, corners) for frame, corners in zip(scene.frames, layout.frames, strict=True)),
         *(part for edge, curve in zip(scene.links, layout.links, strict=True) for part in _link(edge, curve)),
         *(part for box in scene.boxes for part in _box(box, layout.boxes[box.id], link)),
         "</g>",
@@ -62,12 +63,11 @@ def svg(scene: Scene, layout: Layout, *, link: str = "") -> str:
     return "\n".join(parts) + "\n"
 
 
-def _frame(frame: Frame, corners: tuple[int, int, int, int]) -> str:
+def _frame(scene: Scene, layout: Layout, frame: Frame, corners: tuple[int, int, int, int]) -> str:
     left, top, right, bottom = corners
-    title = Span(frame.title, Tone.QUIET)
     return (
         f'<rect x="{left}" y="{top}" width="{right - left}" height="{bottom - top}" rx="10" fill="#f6f8fa" stroke="#c3cad2"/>'
-        f"{_span(title, left + 10, top + 14)}"
+        f"{_span(Span(frame.title, Tone.QUIET), *title_place(scene, layout, frame, corners))}"
     )
 
 
