@@ -82,11 +82,11 @@ def test_an_environment_that_lacks_something_is_noticed(missing: type) -> None:
 
 @pytest.mark.soak
 def test_more_identities_and_more_wakes_change_nothing() -> None:
-    """Three other identities, wakes to three: some millions of states."""
+    """Three other identities, wakes to three: 2,877,980 states."""
     graph = explore(attrs.evolve(SPEC, tokens=3, counter=3))
     assert graph.walk.complete
     assert not graph.walk.flaws
-    assert graph.walk.states > 6_000_000
+    assert graph.walk.states > 2_500_000
     assert [p.name for p in PROPERTIES if violation(graph, p) is not None] == []
 
 
