@@ -149,6 +149,15 @@ def test_the_installed_tracer_is_taken_unless_one_is_given(monkeypatch: pytest.M
     assert len(tracer.spans) == 1
 
 
+def test_the_library_itself_takes_the_spans() -> None:
+    """Its API alone records nothing, but has the signatures."""
+    hook = OpenTelemetryTrace(MACHINE)
+    for step in steps():
+        hook(step)
+    hook.close(300.0)
+    assert hook.open == 0
+
+
 # ── several, and mistakes ──
 
 

@@ -283,8 +283,7 @@ def unpack(b: Ints, w: Ints, keys: Ints, i: Number) -> None:
 @compiled
 def unpack_more(b: Ints, w: Ints, rows: Number, n: Number) -> None:
     """Words ``n`` and ``n`` + 1 of a row; where there is no such word, what is read belongs to another row and nobody looks at it."""
-    bits, more = np.int64(0), np.int64(0)
-    record = np.int64(RECORDS)
+    bits, more, record = np.int64(0), np.int64(0), np.int64(RECORDS)
     for comp in range(b[B_COMPONENTS]):
         row = b[record + R_BITS] + w[CUR + comp] * rows + n
         bits |= b[row]
