@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from turnproof.checkers.network.kernel.back import edges_of, states_where
 from turnproof.checkers.network.kernel.places import Ints, Small
 from turnproof.checkers.network.kernel.states import index_rows, resolve
 from turnproof.checkers.network.labelled import read_by
+from turnproof.checkers.network.promised import by_shard
 from turnproof.checkers.network.triggers import Kind
 from turnproof.checkers.network.walk import Choice, Trace
 from turnproof.checkers.network.within import at_once
@@ -106,8 +107,7 @@ class CompiledLabels:
         self._prepare()
         self._known: Array = np.ones(self.nodes, np.bool_)
         states = np.zeros(self.nodes, np.int64)
-        with ThreadPoolExecutor(self.walked.threads) as pool:
-            made = list(pool.map(lambda s: self._shard(s, on_state, on_step, states), self.order))
+        made = by_shard(self.walked.threads, self.order, lambda s, ended: self._shard(s, on_state, on_step, states, ended))
         columns = [[part[n] for parts in made for part in parts] for n in range(4)]
         made.clear()
         source, target, label, self._holds = (np.concatenate(columns.pop(0)) for _ in range(4))
@@ -126,7 +126,7 @@ class CompiledLabels:
             self._numbers[s] = np.zeros(len(shard.slots), np.int32)
             index_rows(shard.keys, shard.count, shard.slots, self._numbers[s], self.offset[s])
 
-    def _shard(self, s: int, on_state: Small, on_step: Small, states: Ints) -> list[tuple[Array, Array, Array, Array]]:
+    def _shard(self, s: int, on_state: Small, on_step: Small, states: Ints, ended: Event) -> list[tuple[Array, Array, Array, Array]]:
         walked, shard, first = self.walked, self.walked.shards[s], self.offset[s]
         a, b, work = walked.arrays.a, walked.arrays.b, walked.places[s].work
         states_where(a, b, work, shard.keys, 0, shard.count, on_state, states[first : first + shard.count])
@@ -135,7 +135,7 @@ class CompiledLabels:
         label: Small = np.zeros((room, 3), np.int32)
         holds: Ints = np.zeros(room, np.int64)
         row, found = 0, list[tuple[Array, Array, Array, Array]]()
-        while row < shard.count:
+        while row < shard.count and not ended.is_set():
             upto, count = edges_of(a, b, work, shard.keys, row, shard.count, on_step, keys, label, holds, self._known[first:])
             row, made = int(upto), int(count)
             wanted = np.flatnonzero(self._kept[label[:made, 1]] | (holds[:made] & self._begins != 0))

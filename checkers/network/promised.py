@@ -8,9 +8,11 @@ so whether one is taken is asked only of steps from where it is enabled, and not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from threading import Event
+from typing import TypeVar
 
 import attrs
 import numpy as np
@@ -27,6 +29,8 @@ from turnproof.checkers.network.walk import Choice
 from turnproof.machines.kernel import Formula, TableError, formula
 from turnproof.specs.language import EventuallyAlways, Fair, LeadsTo, Property
 from turnproof.specs.system_words import reads_step
+
+T = TypeVar("T")
 
 MOST = 60
 """Assumptions and formulas that are judged together."""
@@ -145,21 +149,20 @@ class Promised:
             numbers.append(np.zeros(len(shard.slots), np.int32))
             index_rows(shard.keys, shard.count, shard.slots, numbers[s], self.offset[s])
         each: Small = np.zeros(self.nodes, np.int32)
-        with ThreadPoolExecutor(self.walked.threads) as pool:
-            parts = list(pool.map(lambda s: self._shard(s, numbers, each), self.order))
+        parts = by_shard(self.walked.threads, self.order, lambda s, ended: self._shard(s, numbers, each, ended))
         first = np.concatenate([[0], np.cumsum(each, dtype=np.int64)])
         targets, takes = ([array for part in parts for array in part[n]] for n in range(2))
         del parts
         return first, _joined(targets), _joined(takes)
 
-    def _shard(self, s: int, numbers: Sequence[Small], each: Small) -> tuple[list[Small], list[Array]]:
+    def _shard(self, s: int, numbers: Sequence[Small], each: Small, ended: Event) -> tuple[list[Small], list[Array]]:
         walked, shard, first, work = self.walked, self.walked.shards[s], self.offset[s], self.walked.places[s].work
         mine = slice(first, first + shard.count)
         states_where(walked.arrays.a, walked.arrays.b, work, shard.keys, 0, shard.count, self._on_state, self.does[mine])
         steps, row = Steps(BATCH + len(walked.triggers), shard.layout.words), 0
         targets: list[Small] = []
         takes: list[Array] = []
-        while row < shard.count:
+        while row < shard.count and not ended.is_set():
             row = self._steps(s, row, shard.count, steps)
             label, made = steps.label, steps.made
             target: Small = label[:made, 0] + np.int32(first)
@@ -220,6 +223,18 @@ class Steps:
         self.label: Small = np.zeros((room, 3), np.int32)
         self.takes: Ints = np.zeros(room, np.int64)
         self.made = 0
+
+
+def by_shard(threads: int, shards: Sequence[int], job: Callable[[int, Event], T]) -> list[T]:
+    """What ``job`` gives for each shard, done by several threads. When one fails, or Ctrl-C comes, the others are told by the event."""
+    ended = Event()
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(job, s, ended) for s in shards]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            ended.set()
+            raise
 
 
 def _joined(parts: list[Array]) -> Array:
