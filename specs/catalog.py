@@ -57,6 +57,7 @@ SYSTEMS: Mapping[str, str] = {
     "session_working": "session_working",
     "session_failed": "session_failed",
     "session_reconnect": "session_reconnect",
+    "session_steers": "session_steers",
     "session_unbounded": "session_unbounded",
 }
 """The same for systems."""
