@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from benchmarks import step_speed
+from benchmarks import contestants, step_speed
 
 RESULTS = Path(__file__).parent / "results"
 BENCHMARKS = ("step", "load", "replay", "systems")
@@ -124,6 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--save", action="store_true", help="write tables and plots to benchmarks/results/, which is under version control")
     parser.add_argument("--only", default="", metavar="KIND", help="systems whose kind contains this: two-phase, philosophers, project")
     parser.add_argument("--patience", type=float, default=60.0, metavar="SECONDS", help="of processor time; who takes more is asked once")
+    parser.add_argument("--limit", type=int, default=400, metavar="SECONDS", help="of processor time; who takes more is ended")
     given = parser.parse_args(arguments)
     for name in given.what:
         if name not in BENCHMARKS:
@@ -138,6 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not given.what or "replay" in given.what:
         over += replay(given.quick, given.save)
     if not given.what or "systems" in given.what:
+        contestants.LIMIT = given.limit
         systems(given.quick, given.save, given.only, given.patience)
     return 1 if over else 0
 
