@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -396,3 +397,23 @@ def test_main_returns_the_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert main(["nothing"]) == 2
     assert "No such command" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("doors")
+def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    from turnproof.checkers import graph
+
+    def missing(*_: object, **__: object) -> None:
+        raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
+
+    monkeypatch.setattr(graph, "explore", missing)
+    for command in (["golden"], ["coverage", "front_door"]):
+        assert complaint(*command) == "the package numpy is not installed: pip install 'turnproof[verify]'"
+
+
+def test_a_plain_installation_names_the_extra_that_the_command_line_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "click", None)
+    assert main(["list"]) == 2
+    assert capsys.readouterr().err == "turnproof: the command line needs the package click: pip install 'turnproof[verify]'\n"

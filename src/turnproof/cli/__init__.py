@@ -8,10 +8,12 @@ from collections.abc import Sequence
 STATUS = {
     0: "everything that was asked for holds",
     1: "something is violated",
-    2: "misuse: the command line, an input file, an output path, or a table that is written wrongly",
+    2: "misuse: the command line, an input file, an output path, a table that is written wrongly, or a package that is missing; "
+    "or a process of the run died, and part of it is missing",
     3: "nothing is violated, but something is undetermined",
     70: "a mistake of turnproof itself",
-    130: "interrupted",
+    130: "interrupted (`verify` reports what it covered: 3, or 1)",
+    143: "terminated (`verify` as above)",
 }
 """Exit status -> its meaning, for every command."""
 

@@ -105,6 +105,8 @@ def _ended(problem: Exception) -> int:
         return _complain("interrupted", 130)
     if isinstance(problem, click.ClickException):
         return _complain(_usage(problem), 2)
+    if isinstance(problem, ModuleNotFoundError) and problem.name and not problem.name.startswith("turnproof"):
+        return _complain(describe(problem), 2)
     if os.environ.get(DEBUG):
         raise problem
     if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
