@@ -23,7 +23,7 @@ from turnproof.specs import session_requests as req
 from turnproof.specs import session_steers_parts as steers
 from turnproof.specs.language import Always, AnyMachine, Property, Sometimes, Step
 from turnproof.specs.session_history import MARKING_STOP
-from turnproof.specs.session_parts import N1, N2, N4, N6, N7, N12, N13, STOPS
+from turnproof.specs.session_parts import N1, N2, N4, N6, N7, N11, N12, N13, STOPS
 from turnproof.specs.session_properties import STUCK, WRONG
 from turnproof.specs.session_requests import How, RequestPhase
 from turnproof.specs.session_requirements import requirements
@@ -45,7 +45,7 @@ from turnproof.specs.system import (
 )
 from turnproof.specs.system_words import pending
 
-POWERS = (N1, N2, N4, N6, N7, N12, N13, STOPS)
+POWERS = (N1, N2, N4, N6, N7, N11, N12, N13, STOPS)
 server, stream = Part("server", steers.SERVER), Part("stream", stream_words.MACHINE)
 request, interrupt = Part("request", req.REQUEST), Part("interrupt", req.INTERRUPT)
 late = Part("late", req.LATE_INTERRUPTS)
@@ -72,7 +72,9 @@ class Steered:
         yield Empties(stream, stream_words.LoseBuffer, buffer)
         for heard in (words.ExecutionStarted, words.ExecutionEnded, words.ItemDelivered):
             yield Wire(stream, heard, turn)
-        yield Wire(stream, words.HistoryRead, server, steers.TurnAsked())
+        history = symbol(words.HistoryRead)
+        yield Wire(server, env.BreakStream, stream, stream_words.ServerLost())
+        yield Wire(stream, history, server, steers.TurnAsked(history.restarted))
         yield Wire(turn, steers.ReadTurn, stream, words.ReadAgain(PROMPT))
         yield Wire(stream, stream_words.AskHistory, server, steers.TurnAsked())
         yield Wire(server, steers.TurnRead, turn)
@@ -113,9 +115,10 @@ class Steered:
         yield Spontaneous(stream, stream_words.Dropped(), when=one_of(stream.now.phase, UP, SUBSCRIBED), switch=N6,
                           budget=Budget("drops", 1))  # fmt: skip
         yield Spontaneous(stream, stream_words.Subscribed(), when=stream.now.phase == LOST)
-        snapshot, back = stream_words.SnapshotTaken(True, Past.ABSENT), stream.now.phase == SUBSCRIBED
+        snapshot, back = stream_words.SnapshotTaken(True, Past.ABSENT, stream.now.restarted), stream.now.phase == SUBSCRIBED
         yield Spontaneous(stream, snapshot, when=back & (phase != Phase.SETTLING))
         yield Spontaneous(stream, snapshot, when=back & (phase == Phase.SETTLING), switch=N12)
+        yield Spontaneous(server, steers.Restarted(), when=phase != Phase.IDLE, switch=N11, budget=Budget("restarts", 1))
         yield from self._requests()
 
     def _requests(self) -> Iterator[Spontaneous]:
@@ -154,14 +157,15 @@ class Steered:
         """The whole system under this name."""
         parts: tuple[AnyPart, ...] = (self.turn, stream, self.stop, interrupt, late, server, request)
         emitted = {p.name: {type(i.effect if isinstance(i, OnlyIf) else i) for row in p.machine.rows for i in row.emit} for p in parts}
-        wires = tuple(w for w in self.wires() if w.effect_class in emitted[w.source.name]
+        silent: set[type] = {env.BreakStream} if N11 in self.without else set()
+        wires = tuple(w for w in self.wires() if w.effect_class in emitted[w.source.name] - silent
                       and (isinstance(w, Empties) or w.event_class in w.target.machine.events))  # fmt: skip
         events = tuple(e for e in self.events() if e.switch not in self.without)
         sent = {(w.target.name, w.event_class) for w in wires if isinstance(w, Wire)} | {(e.to.name, e.event_class) for e in events}
         sent |= {(p.name, rule.expires) for p in parts for rule in p.machine.timers}
         wired = {(w.source.name, w.effect_class) for w in wires}
         used = {e.switch for e in events}
-        lost = {p: [e for e in p.machine.effects if e in emitted[p.name] - set(TIMER_EFFECTS) and (p.name, e) not in wired] for p in parts}
+        lost = {p: [e for e in p.machine.effects if e in emitted[p.name] - {*TIMER_EFFECTS} and (p.name, e) not in wired] for p in parts}
         never = {p: [e for e in p.machine.events if (p.name, e) not in sent] for p in parts}
         return System(
             name=name,
@@ -177,7 +181,7 @@ class Steered:
 
 ONE_TERMINAL = "S1: a turn with a steer has one terminal"
 STEERED = "S2: no turn is called complete while its steer runs"
-TRUE_END = "S2: no turn is called complete whose last run was interrupted"
+TRUE_END = "S2: no turn is called complete whose last run was interrupted, or lost"
 TURN_RESTS = "L1: when everything is quiet no turn with a steer is active"
 HELD_RESTS = "L4: when everything is quiet no end is held for a steer"
 
@@ -189,7 +193,7 @@ def properties(world: Steered) -> tuple[Property, ...]:
     return (
         Step(ONE_TERMINAL, implies(turn.emits(ReportTurn), (turn.now.phase != OVER) & (turn.next.phase == OVER)), requirements="R-SES-1"),
         Step(STEERED, not_(completed & (server.now.steer == Place.RUNNING)), requirements="R-SES-2", harm=WRONG),
-        Step(TRUE_END, not_(completed & (server.now.past == Past.INTERRUPTED)), requirements="R-SES-2", harm=WRONG),
+        Step(TRUE_END, not_(completed & ((server.now.past == Past.INTERRUPTED) | server.now.lost)), requirements="R-SES-2", harm=WRONG),
         Always(TURN_RESTS, not_(quiet & (turn.now.phase != OVER)), requirements="R-SES-10", harm=STUCK),
         Always(HELD_RESTS, not_(quiet & (turn.now.phase == HELD)), requirements="R-SES-13", harm=STUCK),
     )

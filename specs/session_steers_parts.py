@@ -24,7 +24,7 @@ from turnproof.machines import session_words as words
 from turnproof.machines.kernel import Duration, Machine, Row, StartTimer, StopTimer, TimerRule, choose, named, not_, only_if, symbol
 from turnproof.machines.session_stream import What
 from turnproof.machines.session_words import Answer, Cause, End, Outcome, Past
-from turnproof.specs.session_environment import InterruptReply, Publish
+from turnproof.specs.session_environment import BreakStream, InterruptReply, Publish
 
 PROMPT, STEER, REPORT = "p", "s", "c"
 """The turn's prompt, its steer, and the report of a background child; executions are not told apart here."""
@@ -65,6 +65,8 @@ class Server:
     doorbell: bool = False
     past: Past = Past.UNDER_WAY
     """What the history says of the last item of the turn that was delivered."""
+    lost: bool = False
+    """The process died while that item ran: what the history says of it later is said of another's run."""
 
 
 @frozen
@@ -110,13 +112,20 @@ class Settled:
 
 
 @frozen
+class Restarted:
+    """The server process died: no end is published, and the stream breaks."""
+
+
+@frozen
 class CancelAsked:
     """``inbox.cancel`` of the steer is processed."""
 
 
 @frozen
 class TurnAsked:
-    """``session.active`` and the history of the turn are read."""
+    """``session.active`` and the history of the turn are read. ``restarted``: by a reconnect that finds another process."""
+
+    restarted: bool = False
 
 
 @frozen
@@ -126,6 +135,7 @@ class TurnRead:
     active: bool
     past: Past
     delivered: bool
+    restarted: bool = False
 
 
 @frozen
@@ -133,7 +143,7 @@ class SteerCancelled:
     """The steer was taken out of the inbox before it was delivered."""
 
 
-server, hit = symbol(Server), symbol(Interrupted)
+server, hit, asked = symbol(Server), symbol(Interrupted), symbol(TurnAsked)
 steer_waits, report_waits = server.steer == Place.WAITING, server.report == Place.WAITING
 waiting = named("something waits in the inbox", steer_waits | report_waits)
 
@@ -141,7 +151,7 @@ waiting = named("something waits in the inbox", steer_waits | report_waits)
 def _runs(**more: object) -> Server:
     """Everything that waits is delivered."""
     return evolve(server, steer=choose(steer_waits, Place.RUNNING, server.steer), past=choose(steer_waits, Past.UNDER_WAY, server.past),
-                  report=choose(report_waits, Place.RUNNING, server.report), **more)  # type: ignore[arg-type]  # fmt: skip
+                  lost=server.lost & not_(steer_waits), report=choose(report_waits, Place.RUNNING, server.report), **more)  # type: ignore[arg-type]  # fmt: skip
 
 
 def _ends(past: Past) -> Server:
@@ -153,14 +163,15 @@ def _ends(past: Past) -> Server:
 
 DELIVERS = (only_if(steer_waits, Publish(What.DELIVERED, PROMPT, STEER)), only_if(report_waits, Publish(What.DELIVERED, PROMPT, REPORT)))
 BEGINS = (Publish(What.STARTED, PROMPT), *DELIVERS)
-told = TurnRead(server.phase != IDLE, server.past, (server.steer == Place.RUNNING) | (server.steer == Place.OVER))
+told = TurnRead(server.phase != IDLE, server.past, (server.steer == Place.RUNNING) | (server.steer == Place.OVER), asked.restarted)
 rings = server.phase != QUEUED
 SERVER: Machine[Server, Any, Any] = Machine(
     name="session_steered_server",
     initial=Server(),
     now=server,
-    events=(SteerAdmitted, ReportQueued, StartPublished, Joined, Finished, Interrupted, CleanedUp, Settled, CancelAsked, TurnAsked),
-    effects=(Publish, InterruptReply, TurnRead, SteerCancelled),
+    events=(SteerAdmitted, ReportQueued, StartPublished, Joined, Finished, Interrupted, CleanedUp, Settled, Restarted, CancelAsked,
+            TurnAsked),
+    effects=(Publish, InterruptReply, BreakStream, TurnRead, SteerCancelled),
     rows=(
         Row(SteerAdmitted, at=IDLE, data=evolve(server, phase=QUEUED, steer=Place.WAITING)),
         Row(SteerAdmitted, data=evolve(server, steer=Place.WAITING, doorbell=rings)),
@@ -186,7 +197,10 @@ SERVER: Machine[Server, Any, Any] = Machine(
         Row(Settled, ignore="nothing settles"),
         Row(CancelAsked, when=steer_waits, data=evolve(server, steer=Place.CANCELLED), emit=(SteerCancelled(),)),
         Row(CancelAsked, ignore="it was delivered, or is not there"),
-        Row(TurnAsked, emit=(told,), stay=True),
+        Row(Restarted, data=evolve(server, phase=IDLE, doorbell=False, lost=server.past == Past.UNDER_WAY,
+                                   steer=choose(server.steer == Place.RUNNING, Place.OVER, server.steer),
+                                   report=choose(server.report == Place.RUNNING, Place.OVER, server.report)), emit=(BreakStream(),)),
+        Row(asked, emit=(told,), stay=True),
     ),
 )  # fmt: skip
 
@@ -363,10 +377,13 @@ HELD_BY_HISTORY: Machine[SteeredTurn, Any, Any] = Machine(
         Row(SteerCancelled, at=(SERVED, HELD), data=evolve(now, steer=SETTLED), emit=(READ_HELD,)),
         Row(SteerCancelled, ignore="the turn is over"),
         Row(TurnRead, at=OVER, ignore="the turn is over"),
+        # Of a run that a restart took, the history may read as if a later one had served it.
+        Row(read, when=read.restarted, data=over, emit=(tells(Outcome.INTERRUPTED, Cause.HISTORY), DISARM, CancelSteer())),
         Row(read, when=closed & not_(there), data=over, emit=(tells(by_history, Cause.HISTORY), DISARM)),
         Row(read, when=not_(read.active) & (now.steer == TAKEN) & there, data=evolve(now, phase=HELD), emit=(arms, CancelSteer()),
             because="it is parked in the inbox"),
-        Row(read, when=not_(read.active) & not_(closed), data=over, emit=(tells(Outcome.INTERRUPTED, Cause.HISTORY), DISARM)),
+        Row(read, when=not_(read.active) & not_(closed), data=over, emit=(tells(Outcome.INTERRUPTED, Cause.HISTORY), DISARM),
+            because="its run is lost, and no restart was told: on this wire one is told"),
         Row(read, data=evolve(now, phase=HELD, steer=known), emit=(arms,)),
         Row(RecheckExpired, at=HELD, emit=(ARM, ReadTurn()), stay=True),
         Row(RecheckExpired, ignore="nothing is held"),

@@ -7,7 +7,7 @@ import pytest
 from turnproof.checkers.network.explicit import explore, violation
 from turnproof.specs import session_steers as spec
 from turnproof.specs.session_history import MARKING_STOP
-from turnproof.specs.session_parts import N1, N2, N6, N12, STOPS
+from turnproof.specs.session_parts import N1, N2, N6, N11, N12, STOPS
 from turnproof.specs.session_steers_parts import HELD_BY_SET
 from turnproof.specs.system import Switch, SystemSpec
 
@@ -32,9 +32,10 @@ ALONE = {
     N1: {spec.STEERED: 7},
     N2: {spec.STEERED: 8},
     N6: {spec.TURN_RESTS: 10, spec.HELD_RESTS: 10},
+    N11: {spec.TURN_RESTS: 10, spec.HELD_RESTS: 10},
     STOPS: {spec.TURN_RESTS: 9, spec.HELD_RESTS: 9},
 }
-"""What each power alone breaks in the approved rule; a power that is not here breaks nothing alone."""
+"""What each power alone breaks in the approved rule; a power that is not here breaks nothing alone. A restart breaks the stream: a drop."""
 
 
 @pytest.mark.parametrize("power", spec.POWERS, ids=lambda s: str(s.name))
