@@ -59,7 +59,7 @@ class Plan:
         return engine not in self.left_out and (not self.engines or engine in self.engines)
 
 
-Run = Callable[[Spec, "Graph", Plan, Progress], list[Verdict]]
+Run = Callable[[Spec, "Graph", Plan, Progress], "list[Verdict] | Findings"]
 RunSystem = Callable[[SystemSpec, Plan, Progress], "list[Verdict] | Findings"]
 
 
@@ -89,10 +89,11 @@ class EngineEntry:
         return MACHINES_ONLY if self.run_system is None else self.needs_of_system(spec, plan)
 
 
-def _explicit(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:
+def _explicit(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> Findings:
     from turnproof.checkers import explicit
+    from turnproof.checkers.conjuncts import idle_conjuncts
 
-    return explicit.check(spec, graph, progress=progress)
+    return Findings(explicit.check(spec, graph, progress=progress), None, remarks=tuple(map(str, idle_conjuncts(graph))))
 
 
 def _variants(spec: Spec, graph: Graph, plan: Plan, progress: Progress) -> list[Verdict]:

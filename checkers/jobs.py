@@ -62,6 +62,8 @@ class Findings:
     coverage: SystemCoverage | None = None
     interrupted: bool = False
     """An interrupt ended it before it was done."""
+    remarks: tuple[str, ...] = ()
+    """What it noticed that is no failure."""
 
 
 @attrs.frozen
@@ -88,6 +90,7 @@ class Done:
     also: Mapping[str, list[Verdict]] = attrs.field(factory=dict)
     coverage: SystemCoverage | None = None
     interrupted: bool = False
+    remarks: tuple[str, ...] = ()
     lost: bool = False
     """Its process died, and nobody here ended it."""
 
@@ -150,7 +153,7 @@ def run_here(job: Job, progress: Progress) -> Done:
     seconds = time.perf_counter() - started
     return Done(
         job.name, tuple(findings.verdicts), seconds, size=findings.size, also=findings.also, coverage=findings.coverage,
-        interrupted=findings.interrupted,
+        interrupted=findings.interrupted, remarks=findings.remarks,
     )  # fmt: skip
 
 

@@ -166,7 +166,7 @@ class _Subject:
         steps = 0 if self.graph is None else self.graph.steps
         if not isinstance(self.spec, Spec):
             return {"symbolic": 6.0, "variants": 2.0, "diagram": 0.2}.get(name, 10.0)
-        machine = {"symbolic": 1 + steps**0.5 / 50, "explicit": 0.1 + steps / 400_000, "stateful": 1.5, "variants": 0.5}
+        machine: dict[str, float] = {"symbolic": 1 + steps**0.5 / 50, "explicit": 0.1 + steps / 400_000, "stateful": 1.5, "variants": 0.5}
         return machine.get(name, 0.3)
 
     def _run(self, name: str, progress: Progress) -> list[Verdict] | Findings:
@@ -221,6 +221,7 @@ class _Subject:
             seconds=self.ended - self.started,
             certificate=_certificate(self.plan, self.finished),
             lost={name: done.error for name, done in self.finished.items() if done.lost},
+            remarks=tuple(remark for done in self.finished.values() for remark in done.remarks),
             untouched=not any(name in ENGINES and done.error != INTERRUPTED for name, done in self.finished.items()),
         )
 

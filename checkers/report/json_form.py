@@ -67,6 +67,7 @@ def _machine(report: MachineReport) -> Json:
         "explored": None if report.size is None else attrs.asdict(report.size),
         "bounds": report.bounds,
         "unnamed_events": list(unnamed_events(report.spec)),
+        "remarks": list(report.remarks),
         "forgotten": list(forgotten(report.spec)),
         "without": list(report.off),
         "coverage": None if report.coverage is None else report.coverage.to_json(),

@@ -66,6 +66,8 @@ class MachineReport:
     """Switches of a system's environment that were turned off."""
     lost: Mapping[str, str] = attrs.field(factory=dict)
     """Engine -> how its process died before it had an answer."""
+    remarks: tuple[str, ...] = ()
+    """What engines noticed that is no failure: conditions of guards that decide nothing."""
     untouched: bool = False
     """An interrupt came before any engine had an answer."""
 

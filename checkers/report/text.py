@@ -22,6 +22,8 @@ MANY = 30
 """Most checks of one engine that are listed one by one when all hold."""
 WIDTH = 140
 """Columns of a line that is not a row of a table, where it can be broken."""
+REMARKS = 4
+"""Most conditions that decide nothing that are told, unless all are asked for."""
 MANY_PARTS = 12
 """Parts of the meaning of a word that are told, unless all are asked for."""
 FULL = 4
@@ -31,7 +33,7 @@ FULL = 4
 def machine_text(report: MachineReport, paint: Paint = PLAIN, *, verbose: bool = False) -> str:
     """Everything about one machine, without a final newline."""
     parts = [
-        _header(report, paint),
+        _header(report, paint, verbose),
         _requirements(report, paint, verbose),
         _others(report, paint, verbose),
         _variants(report, paint),
@@ -58,7 +60,7 @@ def summary_text(run: RunReport, paint: Paint = PLAIN) -> str:
 # ── header ──
 
 
-def _header(report: MachineReport, paint: Paint) -> Iterator[str]:
+def _header(report: MachineReport, paint: Paint, verbose: bool) -> Iterator[str]:
     explored = "not explored"
     if report.size is not None:
         what = "representatives" if report.size.representatives else "states"
@@ -74,6 +76,11 @@ def _header(report: MachineReport, paint: Paint) -> Iterator[str]:
     if report.certificate:
         yield f"  certificate: {report.certificate}"
     yield from (paint(line, "2") for line in wrapped(unnamed_text(spec), "  "))
+    if report.remarks:
+        told = [*report.remarks[: len(report.remarks) if verbose else REMARKS]]
+        more = [f"and {len(report.remarks) - len(told)} more, which --verbose tells"] if len(told) < len(report.remarks) else []
+        about = "conditions that decide nothing in what was explored (no failure: drop them, or keep them for the reader)"
+        yield from (paint(line, "2") for line in wrapped(f"{about}: {'; '.join(told + more)}", "  "))
     yield from (paint(line, "33") for sentence in forgotten(spec) for line in wrapped(f"forgotten? {sentence}", "  "))
     for why in dict.fromkeys(report.not_run.values()):
         yield "  " + paint(f"not run ({why}): {', '.join(engine for engine in report.not_run if report.not_run[engine] == why)}", "33")
