@@ -150,6 +150,7 @@ class Promised:
             index_rows(shard.keys, shard.count, shard.slots, numbers[s], self.offset[s])
         each: Small = np.zeros(self.nodes, np.int32)
         parts = by_shard(self.walked.threads, self.order, lambda s, ended: self._shard(s, numbers, each, ended))
+        numbers.clear()
         first = np.concatenate([[0], np.cumsum(each, dtype=np.int64)])
         targets, takes = ([array for part in parts for array in part[n]] for n in range(2))
         del parts
