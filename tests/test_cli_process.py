@@ -12,12 +12,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 from cli_toys import children
 
 from turnproof.checkers import jobs
+from turnproof.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
@@ -103,6 +105,15 @@ def test_a_worker_that_is_killed_is_named_and_every_other_result_stands(slow: su
         "every other result stands"
     ]
     assert not alive(child), "what it had started is ended with it"
+
+
+def test_a_pool_that_loses_a_worker_is_no_mistake_of_ours(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def killed(*_: object, **__: object) -> None:
+        raise BrokenProcessPool("A process in the process pool was terminated abruptly")
+
+    monkeypatch.setattr("turnproof.checkers.mutants.run", killed)
+    assert main(["mutants", "reply_waiter"]) == 2
+    assert capsys.readouterr().err == "turnproof: lost: a worker process was killed (out of memory?); nothing is concluded\n"
 
 
 @pytest.mark.parametrize(

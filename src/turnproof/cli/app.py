@@ -9,6 +9,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -107,6 +108,8 @@ def _ended(problem: Exception) -> int:
         return _complain(_usage(problem), 2)
     if isinstance(problem, ModuleNotFoundError) and problem.name and not problem.name.startswith("turnproof"):
         return _complain(describe(problem), 2)
+    if isinstance(problem, BrokenProcessPool):
+        return _complain("lost: a worker process was killed (out of memory?); nothing is concluded", 2)
     if os.environ.get(DEBUG):
         raise problem
     if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
