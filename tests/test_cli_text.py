@@ -142,6 +142,16 @@ def test_many_checks_that_hold_are_counted_and_one_that_does_not_is_named() -> N
     assert "row 39 is not shadowed" in machine_text(machine_report(*many, bad), verbose=True)
 
 
+def test_what_several_checks_say_at_length_is_said_once_below_them() -> None:
+    far = "exhaustive (9 states; 3 tokens)"
+    checks = [verdict(f"check {n}", engine=Engine.TABLE) for n in range(3)] + [verdict("check 3", engine=Engine.TABLE, how=far)]
+    text = machine_text(machine_report(*checks))
+    assert re.findall(r"^  table     check (\d) +holds  exhaustive$", text, re.MULTILINE) == ["0", "1", "2"]
+    assert re.search(rf"^  table     check 3 +holds  {re.escape(far)}$", text, re.MULTILINE)
+    assert text.count("exhaustive (7 states; 2 tokens)") == 1
+    assert machine_text(machine_report(*checks), verbose=True).count("exhaustive (7 states; 2 tokens)") == 3
+
+
 def test_a_requirement_nobody_checks_is_not_green() -> None:
     text = machine_text(machine_report(verdict("a door opens")))
     assert "an open door has an owner" in text

@@ -185,6 +185,7 @@ def _others(report: MachineReport, paint: Paint, verbose: bool) -> Iterator[str]
     if engines:
         yield paint("  also checked", "2")
     width = min(WIDEST, max((len(v.check) for v in others), default=0))
+    shared = {} if verbose else _shared(others)
     for engine in engines:
         mine = [v for v in others if v.engine is engine]
         held = [v for v in mine if v.outcome is Outcome.HOLDS]
@@ -193,7 +194,15 @@ def _others(report: MachineReport, paint: Paint, verbose: bool) -> Iterator[str]
             yield f"  {engine.value:<9} {f'{len(held)} checks':<{width}}  {paint.outcome(Outcome.HOLDS, 6)} {how}; --verbose lists them"
             mine = [v for v in mine if v.outcome is not Outcome.HOLDS]
         for verdict in mine if verbose else _one_a_topic(mine):
-            yield f"  {engine.value:<9} {verdict.check:<{width}}  {paint.outcome(verdict.outcome, 6)} {verdict.how}"
+            how = _word(verdict) if shared.get(_word(verdict)) == verdict.how else verdict.how
+            yield f"  {engine.value:<9} {verdict.check:<{width}}  {paint.outcome(verdict.outcome, 6)} {how}"
+    yield from (line for how in shared.values() for line in wrapped(brief(how), "    "))
+
+
+def _shared(verdicts: Sequence[Verdict]) -> dict[str, str]:
+    """Word -> what it stands for, where several checks say the same at length: told once, below them."""
+    times = Counter(v.how for v in verdicts if v.outcome is Outcome.HOLDS and v.how != _word(v))
+    return {how.partition(" (")[0]: how for how, count in reversed(times.most_common()) if count > 1}
 
 
 def _one_a_topic(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
