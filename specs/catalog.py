@@ -58,6 +58,7 @@ SYSTEMS: Mapping[str, str] = {
     "session_failed": "session_failed",
     "session_reconnect": "session_reconnect",
     "session_steers": "session_steers",
+    "session_background": "session_background",
     "session_unbounded": "session_unbounded",
 }
 """The same for systems."""

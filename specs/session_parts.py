@@ -107,6 +107,9 @@ NEEDS = {env.BreakStream: N11, words.StreamDied: DEATH, words.PermissionAsked: A
 class World:
     """Builds one system. ``session`` is the part whose machine the design brings."""
 
+    more: tuple[Switch, ...] = ()
+    """Powers of a world that has others than ``POWERS`` and ``MORE``."""
+
     def __init__(self, design: Design, without: Collection[Switch] = (), *, stops: int = 2, drops: int = 2) -> None:
         self.design, self.without, self.stops, self.drops = design, frozenset(without), stops, drops
         self.session: Part[Any] = Part("session", design.session)
@@ -367,7 +370,7 @@ class World:
             unsent=tuple(
                 Unsent(p, *never, because="nothing here sends it") for p in (*self.parts, truth) if (never := self._unsent(p, sent))
             ),
-            switches=tuple(s for s in (*POWERS, *MORE) if s in used),
+            switches=tuple(s for s in (*POWERS, *MORE, *self.more) if s in used),
         )
 
     @staticmethod
