@@ -146,7 +146,10 @@ def _classes(value: object) -> Iterator[type]:
 
 
 def render_text(story: Story) -> str:
-    """Plain text, no colour, one line an event and one for each thing it changed or emitted."""
+    """Plain text, no colour, one line an event and one for each thing it changed or emitted.
+
+    An event is told whole; of what comes of it, the fields that hold something. The other forms of a story have them all.
+    """
     width = max((len(f"{step.actor}: {step.event}") for step in story.steps), default=0)
     lines = textwrap.wrap(f"{story.machine} begins: {_beginning(story)}", WIDTH, subsequent_indent="        ")
     for step in story.steps:
@@ -154,12 +157,23 @@ def render_text(story: Story) -> str:
             lines.append("  and then for ever:")
         said = f"{step.actor}: {step.event}"
         lines.append(f"  {step.number:>2}. {said:<{width}}  {step.answer}  [{step.row}]")
-        lines += [f"        {change.field}: {change.before} -> {change.after}" for change in step.changes]
-        lines += [f"        emits {effect}" for effect in step.effects]
+        lines += [f"        {change.field}: {held(change.before)} -> {held(change.after)}" for change in step.changes]
+        lines += [f"        emits {held(effect)}" for effect in step.effects]
     if story.loop_from == len(story.steps) + 1:
         lines.append(f"  and then {NOTHING_MORE}")
     lines.append(f"broken: {story.broken}")
     return "\n".join(lines)
+
+
+def held(text: str) -> str:
+    """``text`` without the fields of effects that hold nobody or nothing beside others that hold something: ``Sent(what=end)``."""
+
+    def fields(found: re.Match[str]) -> str:
+        every = found[1].split(", ")
+        kept = [field for field in every if not field.endswith("=none")]
+        return f"({', '.join(kept or every)})"
+
+    return re.sub(r"(?<=\w)\((\w+=[^()\"]*)\)", fields, text)
 
 
 def _beginning(story: Story) -> str:
@@ -263,4 +277,4 @@ def _itf(fields: Iterable[tuple[str, Value]]) -> dict[str, object]:
     return {name: {"#bigint": str(value)} if isinstance(value, int) and not isinstance(value, bool) else value for name, value in fields}
 
 
-__all__ = ["actor", "expression", "locate", "render_itf", "render_mermaid", "render_pytest", "render_text", "slug", "tell"]
+__all__ = ["actor", "expression", "held", "locate", "render_itf", "render_mermaid", "render_pytest", "render_text", "slug", "tell"]

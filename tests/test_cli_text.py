@@ -7,13 +7,14 @@ import re
 from xml.etree import ElementTree as ET
 
 import attrs
+import pytest
 from cli_toys import HOLDING, PROVED, RUNS, SPEC, STORY, VIOLATED, Locked, NoteLeft, Slammed, machine_report, run_report, verdict
 from systems import CALL_SPEC
 
 from turnproof.checkers.report import Paint, json_report, junit_report, machine_text, summary_text
 from turnproof.checkers.report.model import NO_VARIANT
 from turnproof.checkers.report.unnamed import unnamed_events, unnamed_text
-from turnproof.checkers.story import render_text
+from turnproof.checkers.story import held, render_text
 from turnproof.checkers.verdict import Engine, Outcome
 from turnproof.machines.kernel import implies
 from turnproof.specs.language import Step, on, taken
@@ -102,6 +103,21 @@ def test_a_story_begins_with_what_is_there_and_says_how_much_is_not() -> None:
     assert render_text(attrs.evolve(STORY, start=start)).startswith("front_door begins: phase=closed, turns=0, hot=no; 2 others none\n")
     bare = attrs.evolve(STORY, start=(("owner", "none"), ("guest", "none")), initial="owner=none, guest=none")
     assert render_text(bare).startswith("front_door begins: owner=none, guest=none\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a.Sent(what=end, item=none) -> b <- Sent(item=none, what=end), taken", "a.Sent(what=end) -> b <- Sent(what=end), taken"),
+        ("[Sent(item=none, what=end), Sent(item=a, what=go)]", "[Sent(what=end), Sent(item=a, what=go)]"),
+        ("Rang(owner=none)", "Rang(owner=none)"),
+        ("Rang(owner=none, guest=none)", "Rang(owner=none, guest=none)"),
+        ('Noted(text="(a=none, b=1)", by=none)', 'Noted(text="(a=none, b=1)", by=none)'),
+        ("none", "none"),
+    ],
+)  # fmt: skip
+def test_an_effect_is_told_without_the_fields_that_hold_nothing(text: str, said: str) -> None:
+    assert held(text) == said
 
 
 def test_the_shortest_failures_are_told_and_the_others_named() -> None:
