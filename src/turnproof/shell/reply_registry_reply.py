@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -282,7 +283,9 @@ class Reply:
         if guard in guards and (self.state.released or not isinstance(answer, Taken)) and not _releases(answer):
             guards.remove(guard)
         if isinstance(event, words.Completed) and isinstance(answer, Taken):
-            self._tasks.start(self._barrier(guard), "barrier of the owner")
+            # A registry that shuts down cancels the barrier, and nothing waits for it any more: nor may :meth:`settled`.
+            over = partial(self.post, words.BarrierSettled())
+            self._tasks.start(self._barrier(guard), "barrier of the owner", cancelled=over)
         return answer
 
     def _all(self, guards: list[Guard]) -> Guard | None:

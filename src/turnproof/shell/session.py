@@ -170,6 +170,7 @@ class Session:
         await self._session.aclose()
         await self._stream.runner.aclose()
         await self._start.aclose()
+        await self._tasks.aclose()  # a send that was cancelled is unclear, which may have asked to take the prompt back
         for ending in (*self._turns.values(), self._continuation):
             if ending is not None:
                 ending.cancel()
