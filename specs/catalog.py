@@ -58,15 +58,15 @@ SYSTEMS: Mapping[str, str] = {
     "session_failed": "session_failed",
     "session_reconnect": "session_reconnect",
     "session_steers": "session_steers",
-    "session_background": "session_background",
     "session_unbounded": "session_unbounded",
 }
 """The same for systems."""
 
 LARGE: Mapping[str, str] = {
     "session_whole": "session_whole",
+    "session_background": "session_background",
 }
-"""The same for systems that take half a minute or more, or a gigabyte: everything can be asked about them, by name only."""
+"""The same for systems that take long, or that no other result rests on: everything can be asked about them, by name only."""
 
 
 class Loaded(Mapping[str, T], Generic[T]):

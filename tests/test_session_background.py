@@ -26,6 +26,7 @@ def broken(world: spec.Stopped) -> dict[str, int]:
     return {name: told.story.length for name, told in found.items() if told is not None}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("missing", spec.JOINED, ids=lambda s: str(s.name))
 def test_the_defect_needs_each_of_its_powers(missing: Switch) -> None:
     marked = attrs.evolve(design(V4), session=spec.MARKED)
@@ -38,6 +39,20 @@ def test_both_designs_are_what_they_are_elsewhere_and_hear_two_things_more() -> 
     for mine, theirs in ((spec.MARKED, V4), (spec.UNMARKED, SESSION)):
         assert mine.rows[: len(theirs.rows)] == theirs.rows
         assert [event.__name__ for event in mine.events[len(theirs.events) :]] == ["WakeSilenced", "WakesStopped"]
+
+
+@pytest.mark.soak
+def test_the_specification_holds_and_its_variants_fail_as_they_should() -> None:
+    """Asked for by name only: no verification of everything has it."""
+    graph = explore(spec.SPEC)
+    assert graph.walk.complete
+    assert not graph.walk.flaws
+    assert [q.name for q in spec.SPEC.properties if violation(graph, q) is not None] == []
+    for variant in spec.SPEC.variants:
+        props = variant.properties or spec.SPEC.properties
+        asked = SystemSpec(system=variant.system, requirements=REQUIREMENTS, properties=props, tokens=3, counter=3)
+        found = explore(asked, until_broken=False)
+        assert {q.name: told.story.length for q in props if (told := violation(found, q)) is not None} == variant.violates
 
 
 @pytest.mark.soak
