@@ -273,8 +273,9 @@ PROPERTIES: tuple[Property, ...] = (
     Within(ENDS, wait.emits(start_words.TurnWanted), start.now.phase == start_words.IDLE, requirements="R-SES-15", milliseconds=5_000,
            at_once=OWN[1:], harm=BEGUN),
     Always("the stream is up exactly while it is connected", (stream.now.phase == UP) == (reconnect.now.phase == CONNECTED),
-           requirements="R-SES-15"),
-    Step("a stream is given up only by its fifth attempt", requirements="R-SES-16", holds=
+           requirements="R-SES-15", harm="a turn waits for events of a connection that is gone"),
+    Step("a stream is given up only by its fifth attempt", requirements="R-SES-16",
+         harm="a connection that would come back is given up, and every turn on it fails", holds=
          implies(reconnect.emits(stream_words.AttemptsSpent), (reconnect.now.failed == LAST) & one_of(reconnect.now.phase, *TRYING))),
     Sometimes("the fifth attempt succeeds", reconnect.took(HistoryCame) & (reconnect.now.failed == LAST), requirements="R-SES-15"),
     Sometimes("the stream is given up while a start waits", stream.emits(words.StreamDied) & (wait.now.phase == WAITS),

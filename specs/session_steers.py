@@ -191,7 +191,12 @@ def properties(world: Steered) -> tuple[Property, ...]:
     turn, quiet = world.turn, world.quiet()
     completed = turn.emits(ReportTurn, outcome=Outcome.COMPLETED)
     return (
-        Step(ONE_TERMINAL, implies(turn.emits(ReportTurn), (turn.now.phase != OVER) & (turn.next.phase == OVER)), requirements="R-SES-1"),
+        Step(
+            ONE_TERMINAL,
+            implies(turn.emits(ReportTurn), (turn.now.phase != OVER) & (turn.next.phase == OVER)),
+            requirements="R-SES-1",
+            harm="the user gets two ends for one prompt, or none",
+        ),
         Step(STEERED, not_(completed & (server.now.steer == Place.RUNNING)), requirements="R-SES-2", harm=WRONG),
         Step(TRUE_END, not_(completed & ((server.now.past == Past.INTERRUPTED) | server.now.lost)), requirements="R-SES-2", harm=WRONG),
         Always(TURN_RESTS, not_(quiet & (turn.now.phase != OVER)), requirements="R-SES-10", harm=STUCK),
