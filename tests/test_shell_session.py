@@ -269,6 +269,19 @@ async def test_a_stop_is_over_with_its_turn_and_ends_no_other(clock: VirtualCloc
 
 
 @story
+async def test_a_continuation_that_comes_late_ends_as_its_wake_did(clock: VirtualClock, log: Log) -> None:
+    """R-SES-14: what was held is told when its turn comes, also that it failed."""
+    server = Server()
+    async with Session(server, **log.hooks) as talk:
+        for number, how in enumerate((What.FAILED, What.SUCCEEDED, What.INTERRUPTED)):
+            server.begin(f"report {number}")
+            server.end(how)
+            await clock.settle()
+        outcomes = [(await talk.continue_turn()).outcome for _ in range(3)]
+        assert outcomes == [Outcome.FAILED, Outcome.COMPLETED, Outcome.INTERRUPTED]
+
+
+@story
 async def test_a_wake_is_offered_and_its_continuation_ends_with_it(clock: VirtualClock, log: Log) -> None:
     server, told = Server(), list[object]()
     async with Session(server, tell=told.append, **log.hooks) as talk:

@@ -16,6 +16,7 @@ import asyncio
 import itertools
 import logging
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from typing import Any
@@ -25,7 +26,7 @@ from turnproof.machines import session_words as words
 from turnproof.machines.kernel import NOBODY, Refused
 from turnproof.machines.session_start import ActiveRead, AnswerHandled, Prepared, SendDue, SendPrompt, Start, TurnWanted
 from turnproof.machines.session_stop import SendInterrupt, TurnOver
-from turnproof.machines.session_words import Answer, Past, Turn
+from turnproof.machines.session_words import Answer, Cause, Outcome, Past, Turn
 from turnproof.shell.common import Hooks, Tasks, Trace, awaited
 from turnproof.shell.handlers import Failure, log_failure
 from turnproof.shell.runner import TraceStep
@@ -46,6 +47,9 @@ from turnproof.shell.session_transport import (
 
 LOG = logging.getLogger("turnproof.shell")
 Ending = asyncio.Future[TurnEnd]
+ENDED = {
+    words.End.SUCCEEDED: Outcome.COMPLETED, words.End.INTERRUPTED: Outcome.INTERRUPTED, words.End.FAILED: Outcome.FAILED,
+}  # fmt: skip
 Told = words.HoldWake | words.TakeWake | words.AbsorbWake | words.DropWakes
 """What becomes of wakes. ``HoldWake`` offers a continuation: answer it by :meth:`Session.continue_turn` when its turn comes."""
 MACHINES = (session.MACHINE, session_start.MACHINE, session_stop.MACHINE, session_stream.MACHINE)
@@ -85,11 +89,13 @@ class Session:
         self._turns: dict[str, Ending] = {}
         self._contents: dict[str, Any] = {}
         self._continuation: Ending | None = None
+        self._wakes_ended: deque[Outcome] = deque()
+        """How the wakes that the machine counts as ended did end, oldest first."""
         self._stops: list[Stopping] = []
         self._payload: Any = None
         self._starting: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
-        self._session = self._hooks.runner(session.MACHINE, self, key)
+        self._session = self._hooks.runner(session.MACHINE, self, key, trace=self._session_stepped)
         self._stream = Listening(self._hooks, self._tasks, key, transport, self)
         self._start = self._hooks.runner(session_start.MACHINE, self, key, trace=self._start_stepped)
 
@@ -307,8 +313,19 @@ class Session:
 
     # ── effects of the session ──
 
+    def _session_stepped(self, step: TraceStep[session.Session, Any, Any]) -> None:
+        """How a wake ended is kept for the continuation that comes later: its machine only counts (R-SES-14)."""
+        event = step.event
+        if step.post.ended > step.before.ended:
+            how = event.how if isinstance(event, words.ExecutionEnded) else words.End.SUCCEEDED
+            lost = isinstance(event, words.HistoryRead) and event.restarted
+            self._wakes_ended.append(Outcome.INTERRUPTED if lost else ENDED[how])
+        elif step.post.ended == 0 and not isinstance(event, words.ContinuationStarted):
+            self._wakes_ended.clear()
+
     def report_turn(self, effect: words.ReportTurn) -> None:
-        """The one terminal of a turn."""
+        """The one terminal of a turn; of a replayed wake, the one that the wake's execution had."""
+        outcome = self._wakes_ended.popleft() if effect.cause is Cause.REPLAY else effect.outcome
         self._start.post(TurnOver())
         for stop in list(self._stops):
             stop.post(TurnOver())
@@ -317,7 +334,7 @@ class Session:
         else:
             ending = self._turns.pop(effect.prompt, None)
         if ending is not None and not ending.done():
-            ending.set_result(TurnEnd(effect.outcome, effect.cause))
+            ending.set_result(TurnEnd(outcome, effect.cause))
 
     def hold_wake(self, effect: words.HoldWake) -> None:
         """Offer a continuation."""
