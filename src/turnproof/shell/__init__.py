@@ -21,10 +21,12 @@ from turnproof.shell.runner import Runner, RunnerClosed, TraceStep
 if TYPE_CHECKING:
     from turnproof.shell.attempt_runner import AttemptRunner
     from turnproof.shell.attempt_runner_attempt import Attempt
+    from turnproof.shell.attempt_runner_steering import SteeredMessage
     from turnproof.shell.attempt_runner_words import (
         AttemptOver,
         AttemptReport,
         LaneCleared,
+        NotResumable,
         NotStarted,
         Plan,
         ProviderFailure,
@@ -104,6 +106,7 @@ __all__ = [
     "KeyChangeRefused",
     "LaneBusy",
     "LaneCleared",
+    "NotResumable",
     "NotStarted",
     "Performed",
     "Plan",
@@ -129,6 +132,7 @@ __all__ = [
     "SessionIdTaken",
     "Signal",
     "Snapshot",
+    "SteeredMessage",
     "Step",
     "StopFailed",
     "StreamDown",
@@ -155,7 +159,10 @@ __all__ = [
 _LATER = {
     "attempt_runner": ("AttemptRunner",),
     "attempt_runner_attempt": ("Attempt",),
-    "attempt_runner_words": ("AttemptOver", "AttemptReport", "LaneCleared", "NotStarted", "Plan", "ProviderFailure", "TurnResult"),
+    "attempt_runner_steering": ("SteeredMessage",),
+    "attempt_runner_words": (
+        "AttemptOver", "AttemptReport", "LaneCleared", "NotResumable", "NotStarted", "Plan", "ProviderFailure", "TurnResult",
+    ),
     "reply_registry": ("ReplyRegistry",),
     "reply_registry_reply": ("Reply",),
     "reply_registry_words": (

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
@@ -29,6 +29,7 @@ from turnproof.machines import (
     embedded_run,
     failover,
     run_budget,
+    steering_message,
     stuck_recovery,
     stuck_recovery_watchdog,
     tool_execution,
@@ -65,8 +66,9 @@ from turnproof.machines.stuck_recovery_words import Lane, Outcome
 from turnproof.shell import reply_registry
 from turnproof.shell.attempt_runner_attempt import Attempt
 from turnproof.shell.attempt_runner_recovery import Recovery
+from turnproof.shell.attempt_runner_steering import SteeredMessage, Steering
 from turnproof.shell.attempt_runner_turn import Turn
-from turnproof.shell.attempt_runner_words import REQUEST_MS, Body, Plan, TurnResult, classify
+from turnproof.shell.attempt_runner_words import REQUEST_MS, Body, NotResumable, Plan, TurnResult, classify
 from turnproof.shell.attempt_runner_words import LaneCleared as LaneClearedError
 from turnproof.shell.common import Hooks, Tasks
 from turnproof.shell.handlers import Performed
@@ -76,8 +78,8 @@ from turnproof.shell.reply_registry_reply import Reply
 T = TypeVar("T")
 
 OWN = (
-    command_lane.MACHINE, embedded_attempt.MACHINE, embedded_run.MACHINE, failover.MACHINE, run_budget.MACHINE, stuck_recovery.MACHINE,
-    stuck_recovery_watchdog.MACHINE, tool_execution.MACHINE,
+    command_lane.MACHINE, embedded_attempt.MACHINE, embedded_run.MACHINE, failover.MACHINE, run_budget.MACHINE, steering_message.MACHINE,
+    stuck_recovery.MACHINE, stuck_recovery_watchdog.MACHINE, tool_execution.MACHINE,
 )  # fmt: skip
 MACHINES = (*reply_registry.MACHINES, *OWN)
 """Every machine of an attempt runner and its registry, for a ``TraceWriter``."""
@@ -129,6 +131,8 @@ class AttemptRunner(Generic[T]):
         self._lane = self.hooks.runner(command_lane.MACHINE, self, name)
         self._runs = self.hooks.runner(embedded_run.MACHINE, self, name)
         self.recovery = Recovery(self)
+        self.steering = Steering(self)
+        self._last: Turn[T] | None = None
 
     # ── turns ──
 
@@ -138,7 +142,36 @@ class AttemptRunner(Generic[T]):
         A caller that is cancelled is gone: its turn is aborted as by the signal it was begun with. Raises ``LaneCleared`` if the queue was
         cleared before the turn began, and what the registry refuses (``RegistryClosed``, ``AlreadyActive``, ...).
         """
-        turn = Turn(self, prompt)
+        return await self._run(Turn(self, prompt))
+
+    async def resume(self) -> TurnResult[T]:
+        """Run the last turn once more, behind those that wait, where failover left it: it ended without an answer (R-ATT-14).
+
+        ``attempts`` of the result has those of before, too. Raises :class:`NotResumable` if something the turn did may have changed the
+        world, if it has its answer, or if none is over; otherwise as :meth:`run`.
+        """
+        turn = self._last
+        if turn is None:
+            raise NotResumable(f"{self.key}: no turn is over")
+        if turn in self._queue or turn in self._turns.values():
+            raise NotResumable(f"{self.key}: the turn goes on already")
+        turn.resume()
+        return await self._run(turn)
+
+    async def steer(self, text: str, *, prepare: Callable[[str], Awaitable[str]] | None = None) -> SteeredMessage:
+        """Steer a message into the present turn; the message says in ``phase`` what became of it (R-REPLY-26, R-REPLY-28).
+
+        ``QUEUED``: its attempt will find it (``Attempt.take_messages``). ``LEFT``: no attempt takes messages, see :meth:`take_left`.
+        ``prepare`` makes the text ready (media, speech) and is awaited here; if it raises, or the caller is cancelled in it, the
+        message is withdrawn and nobody ever accepts it. A message is no progress (R-ATT-21).
+        """
+        return await self.steering.steer(text, prepare)
+
+    def take_left(self) -> list[str]:
+        """The messages that were left to the next turn, the oldest first, each once: prompt it with them (R-REPLY-26)."""
+        return self.steering.take_left()
+
+    async def _run(self, turn: Turn[T]) -> TurnResult[T]:
         self._queue.append(turn)
         self._lane.post(TurnEnqueued())
         try:
@@ -193,7 +226,7 @@ class AttemptRunner(Generic[T]):
 
     def turn_over(self, number: int) -> None:
         """The owner of a turn is done: its task leaves the lane."""
-        self._turns.pop(number, None)
+        self._last = self._turns.pop(number, self._last)
         self._lane.post(TaskEnded(number))
         if self._lane.state.phase is LanePhase.FREE:
             self.recovery.watch(False)
@@ -237,8 +270,13 @@ class AttemptRunner(Generic[T]):
 
     def attempt_reported(self, attempt: Attempt[Any], outcome: ReportOutcome) -> None:
         """Failover decides what follows."""
+        self.attempt_stopped(attempt)
         self._attempts.pop(attempt.identity, None)
         attempt.turn.reported(attempt, outcome)
+
+    def attempt_stopped(self, attempt: Attempt[Any]) -> None:
+        """What it took of the messages and did not send goes back (R-REPLY-26)."""
+        self.steering.stopped(attempt.identity)
 
     def tools_changed(self, attempt: Attempt[Any]) -> None:
         """The oldest call is another one, or none runs."""
@@ -259,6 +297,11 @@ class AttemptRunner(Generic[T]):
         state = self._lane.state
         lane = Lane.FREE if state.phase is LanePhase.FREE else Lane.STALE if state.stale else Lane.BUSY
         return lane, state.started, state.enqueued > state.started
+
+    def present_turn(self) -> object | None:
+        """The turn whose attempt is registered."""
+        attempt = self._attempts.get(self._runs.state.handle)
+        return None if attempt is None else attempt.turn
 
     def work(self) -> Work:
         """A tool if any, else a model call if any, else the run itself."""

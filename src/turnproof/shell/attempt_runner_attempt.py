@@ -11,13 +11,14 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from turnproof.machines import embedded_attempt_events as events
 from turnproof.machines import run_budget
-from turnproof.machines.embedded_attempt import DONE, MACHINE
+from turnproof.machines.embedded_attempt import DONE, LIVE, MACHINE
 from turnproof.machines.embedded_attempt_words import Cause, EmbeddedAttempt
 from turnproof.machines.failover_words import How
 from turnproof.machines.kernel import Answer, Refused, Taken
 from turnproof.machines.reply_operation_words import CancelReason
 from turnproof.machines.tool_class import mutation
 from turnproof.shell.attempt_runner_call import Call
+from turnproof.shell.attempt_runner_steering import SteeredMessage, Steering
 from turnproof.shell.attempt_runner_words import AttemptOver, Body, Plan
 from turnproof.shell.common import Hooks, Signal, Tasks
 from turnproof.shell.reply_registry_reply import Reply
@@ -58,8 +59,15 @@ class Host(Protocol):
     def attempt_reported(self, attempt: Attempt[Any], outcome: events.ReportOutcome) -> None:
         """It is over; decide what follows."""
 
+    def attempt_stopped(self, attempt: Attempt[Any]) -> None:
+        """It was told to stop: what it took of the messages goes back."""
+
     def tools_changed(self, attempt: Attempt[Any]) -> None:
         """The oldest call that runs is another one, or none runs."""
+
+    @property
+    def steering(self) -> Steering:
+        """The messages of its session."""
 
 
 class Owner(Protocol):
@@ -107,26 +115,41 @@ class Attempt(Generic[T]):
 
     # ── what a body does ──
 
+    def prompt_as(self, kind: type[V]) -> V:
+        """The prompt of the turn, typed. Raises ``TypeError`` if it is no ``kind``."""
+        if not isinstance(self.prompt, kind):
+            raise TypeError(f"{self.identity}: the prompt is a {type(self.prompt).__name__}, expected a {kind.__name__}")
+        return self.prompt
+
+    def take_messages(self) -> list[str]:
+        """The messages that were steered into this turn, the oldest first; put them into the next request (R-REPLY-26).
+
+        They count as delivered at the first sign of the provider in the model call that begins next. If the attempt ends before, the
+        turn's next attempt gets them again. Empty if nothing waits, or the attempt is over. Ask again before you return the answer:
+        what then still waits is left to the next turn.
+        """
+        return self._host.steering.take(self.identity, self.turn) if self.accepts() else []
+
     async def model_call(self, call: Awaitable[V]) -> V:
         """Await one whole answer of the model. Raises :class:`AttemptOver` if the attempt is over."""
-        self._begin_model_call(call)
+        carried = self._begin_model_call(call)
         try:
             result = await call
-            self._heard()
+            self._heard(carried)
             return result
         finally:
-            self.post(events.ModelCallEnded())
+            self._model_call_ended(carried)
 
     async def stream(self, parts: AsyncIterable[V]) -> AsyncGenerator[V, None]:
         """Go through the parts of one answer as they come. Close it (``contextlib.aclosing``) if you leave early."""
-        self._begin_model_call(parts)
+        carried = self._begin_model_call(parts)
         try:
             async for part in parts:
-                self._heard()
+                self._heard(carried)
                 yield part
                 self.post(events.ProviderAwaited())
         finally:
-            self.post(events.ModelCallEnded())
+            self._model_call_ended(carried)
 
     def request_active(self) -> None:
         """Bytes came, not yet a part: the provider is not silent."""
@@ -198,6 +221,14 @@ class Attempt(Generic[T]):
         """Whether it may be cut now."""
         return self.state.consents
 
+    def accepts(self) -> bool:
+        """Whether it takes messages now (R-REPLY-28)."""
+        return self.state.phase is LIVE and not self.stopped.fired
+
+    def steer(self, message: object) -> None:
+        """The reply let this message in. No progress (R-ATT-21)."""
+        self._host.steering.accepted(message, self.turn)
+
     # ── for the runner of the turn ──
 
     def start(self) -> None:
@@ -232,6 +263,7 @@ class Attempt(Generic[T]):
             call.stop()
         if self._task is not None:
             self._task.cancel()
+        self._host.attempt_stopped(self)
         self.stopped.fire(cause)
 
     async def aclose(self) -> None:
@@ -257,16 +289,22 @@ class Attempt(Generic[T]):
         finally:
             self.post(events.LoopReturned())
 
-    def _begin_model_call(self, call: object) -> None:
+    def _begin_model_call(self, call: object) -> list[SteeredMessage]:
         self.heard_ms = self._runner.now_ms
         if not isinstance(self.post(events.ModelCallStarted()), Taken):
             if inspect.iscoroutine(call):
                 cast("Coroutine[Any, Any, Any]", call).close()
             raise AttemptOver(f"{self.identity} calls no model any more: it is over")
+        return self._host.steering.request(self.identity)
 
-    def _heard(self) -> None:
+    def _model_call_ended(self, carried: list[SteeredMessage]) -> None:
+        self._host.steering.unsent(carried)
+        self.post(events.ModelCallEnded())
+
+    def _heard(self, carried: list[SteeredMessage]) -> None:
         self.heard_ms = self._runner.now_ms
-        self.post(events.ProviderEventArrived())
+        if isinstance(self.post(events.ProviderEventArrived()), Taken):
+            self._host.steering.sent(carried)
         self._budget.post(run_budget.StreamProduced())
 
     def _both(self, event: events.CompactionBegan | events.CompactionEnded) -> None:

@@ -41,6 +41,10 @@ class LaneCleared(RuntimeError):
     """The queue of the session was cleared before the turn began."""
 
 
+class NotResumable(RuntimeError):
+    """The last turn does not go on: it has its answer, or something may have changed the world, or it is not over."""
+
+
 class ProviderFailure(Exception):
     """An error of the provider, with what failover calls it. ``at_prompt``: out of the prompt itself, not out of an answer."""
 
@@ -64,6 +68,8 @@ class Plan:
     profiles: tuple[str, ...] = ("default",)
     retries: int = 1
     """Times the same model is tried again after an ordinary timeout (OpenClaw: 1)."""
+    tries: int | None = None
+    """Attempts of one run after which an error is decided at failover's stage ``retry_limit``; None: only the lists end it."""
     harness_owned: bool = False
     """The transport belongs to a harness, which may do things that the runtime does not see."""
     watch_idle: bool = True
@@ -76,6 +82,8 @@ class Plan:
     def __attrs_post_init__(self) -> None:
         if not self.models or not self.profiles or self.retries < 0:
             raise ValueError(f"a plan has a model, a profile and 0 retries or more, not {self}")
+        if self.tries is not None and self.tries < 1:
+            raise ValueError(f"a plan has 1 try or more, or None for no limit, not {self.tries}")
 
 
 @attrs.frozen
