@@ -23,7 +23,7 @@ MACHINES = (session.MACHINE, session_start.MACHINE, session_stop.MACHINE, sessio
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Two sessions with two turns each, their steps interleaved."""
+    """Two sessions with three turns each, the last one stopped, their steps interleaved."""
     path = tmp_path / "log.jsonl"
 
     @story
@@ -41,6 +41,14 @@ def path(tmp_path: Path) -> Path:
                     server.end()
                     await clock.settle()
                 await asyncio.gather(*turns)
+            stopped = [asyncio.create_task(talk.start_turn("p3", prompt="p3")) for talk in talks]
+            await clock.settle()
+            for server, talk in zip(servers, talks, strict=True):
+                server.begin("p3")
+                await clock.settle()
+                await talk.stop()
+                server.end()
+            await asyncio.gather(*stopped)
             for talk in talks:
                 await talk.aclose()
 
@@ -48,7 +56,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("machine", ["session", "session_start", "session_stream"])
+@pytest.mark.parametrize("machine", ["session", "session_start", "session_stop", "session_stream"])
 def test_a_log_of_two_sessions_keeps_every_promise(machine: str, path: Path) -> None:
     report = replay(specifications()[machine], path)
     assert exit_status(report.verdicts) == 0, report.text()
