@@ -14,7 +14,8 @@ from turnproof.machines.embedded_run import Deliver
 from turnproof.machines.failover_words import Failure
 from turnproof.machines.reply_operation_words import AbortReason
 from turnproof.machines.stuck_recovery_words import ReportRecovery
-from turnproof.shell.attempt_runner import MACHINES, AttemptRunner
+from turnproof.shell import reply_registry
+from turnproof.shell.attempt_runner import MACHINES, OWN, AttemptRunner
 from turnproof.shell.attempt_runner_attempt import Attempt
 from turnproof.shell.attempt_runner_words import AttemptOver, LaneCleared, NotStarted, Plan, ProviderFailure
 from turnproof.shell.reply_registry import ReplyRegistry
@@ -34,9 +35,16 @@ class Turns(Stage):
         self.turns = 0
         self.changed: Counter[object] = Counter()
         self.answered: Counter[object] = Counter()
-        self.registry = ReplyRegistry(on_error=self.failed)
+        self.registry = ReplyRegistry(durations_ms=self.durations_ms(*reply_registry.MACHINES), on_error=self.failed)
         self.runner: AttemptRunner[str] = AttemptRunner(
-            self.registry, "chat", "s1", self.body, PLAN, deliver=self.deliver, report=self.reported
+            self.registry,
+            "chat",
+            "s1",
+            self.body,
+            PLAN,
+            deliver=self.deliver,
+            report=self.reported,
+            durations_ms=self.durations_ms(*OWN),
         )
 
     async def close(self) -> None:

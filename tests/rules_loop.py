@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from turnproof.checkers.stateful.composed import Stage
-from turnproof.machines import turn_loop_events
+from turnproof.machines import turn_loop, turn_loop_events
 from turnproof.machines.tool_call import Execute, Permission
 from turnproof.machines.turn_loop_words import Failure, Room, Source, Task
 from turnproof.shell.turn_loop import MACHINES, Messages, TurnLoop
@@ -53,6 +53,7 @@ class Loops(Stage):
             ask=self.ask,
             tell=self.told,
             silence_ms=self.rng.choice((0, 30_000)),
+            durations_ms=self.durations_ms(turn_loop.MACHINE),
             on_error=self.failed,
         )
 

@@ -89,13 +89,13 @@ class Registry(Stage):
     refusals = (RegistryError,)
 
     async def open(self) -> None:
-        self.registry = ReplyRegistry(on_error=self.failed)
+        self.registry = ReplyRegistry(durations_ms=self.durations_ms(*MACHINES), on_error=self.failed)
         self.replies: list[Reply] = []
         self.awaited: list[Reply] = []
         self.upstream: list[Signal[words.UpstreamReason]] = []
 
     async def close(self) -> None:
-        await self.registry.shutdown(grace_ms=self.rng.choice((0, 1, 5_000)))
+        await self.registry.shutdown(grace_ms=self.rng.choice(self.times))
         for reply in self.awaited:  # a reply is settled when its owner says so, and not before
             reply.complete()
 

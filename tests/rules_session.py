@@ -78,6 +78,7 @@ class Sessions(Stage):
             show=lambda request: self.trouble(self.rng),
             prepare=lambda: self.delay(random.Random(self.rng.random())),
             inventory=lambda: self.delay(random.Random(self.rng.random())),
+            durations_ms=self.durations_ms(*MACHINES),
             on_error=self.failed,
         )
         await self.session.__aenter__()

@@ -13,6 +13,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
+from enum import Enum
 from functools import partial
 from typing import Any, cast
 
@@ -81,6 +82,10 @@ class Stage:
         self.clock.loop.set_exception_handler(lambda loop, context: self.shadow.wrong.append(f"escaped: {context!r}"))
 
     # ── for subclasses ──
+
+    def durations_ms(self, *machines: AnyMachine) -> dict[Enum, int]:
+        """Other durations than the machines' own: none on a virtual clock."""
+        return {}
 
     async def open(self) -> None:
         """Build the shell; called again after it was closed."""
