@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from enum import Enum
 from typing import Annotated, Any
 
@@ -17,8 +18,11 @@ from turnproof.checkers.network.run import Fault
 from turnproof.checkers.oracles import absent, as_system, compare, installed, programs, write
 from turnproof.checkers.oracles.folding import fold
 from turnproof.checkers.oracles.model import build
+from turnproof.checkers.oracles.murphi import RESERVED as MURPHI_WORDS
+from turnproof.checkers.oracles.murphi import Murphi
 from turnproof.checkers.oracles.programs import Failed, rumur_answer, spin_answer, tlc_answer
 from turnproof.checkers.oracles.promela import FAULTS, Promela
+from turnproof.checkers.oracles.promela import RESERVED as PROMELA_WORDS
 from turnproof.checkers.oracles.text import in_order
 from turnproof.checkers.verdict import Outcome, Verdict
 from turnproof.cli.commands import root
@@ -137,10 +141,10 @@ PAIR: Machine[Any, Any, Any] = Machine(
 )  # fmt: skip
 
 
-def awkward() -> SystemSpec:
+def awkward(part: str = "held", channel: str = "i") -> SystemSpec:
     """Words of the languages as names, fields exchanged, a choice that is sent, a channel without order that loses and is dropped."""
-    init, of = Part("init", PAIR), Part("of", PAIR)
-    chan = Channel("chan", of, capacity=2, reordered=True, lossy=May(budget=Budget("do", 1)), droppable=May(when=of.now.do == 3))
+    init, of = Part(part, PAIR), Part("of", PAIR)
+    chan = Channel(channel, of, capacity=2, reordered=True, lossy=May(budget=Budget("do", 1)), droppable=May(when=of.now.do == 3))
     cry, shout = symbol(Cry), symbol(Shout)
     system = System(
         name="awkward", parts=(init, of), channels=(chan,),
@@ -160,9 +164,29 @@ def awkward() -> SystemSpec:
 
 
 @pytest.mark.parametrize("oracle", SLOWLY)
-def test_agrees_where_names_and_fields_are_awkward(oracle: str) -> None:
-    verdicts = compare(awkward(), oracles=[oracle])
+@pytest.mark.parametrize("names", [("held", "i"), pytest.param(("init", "chan"), marks=pytest.mark.soak)])
+def test_agrees_where_names_and_fields_are_awkward(oracle: str, names: tuple[str, str]) -> None:
+    verdicts = compare(awkward(*names), oracles=[oracle])
     assert {v.outcome for v in verdicts} == {Outcome.HOLDS}, verdicts
+
+
+FRAME = {
+    "spin": (Promela, PROMELA_WORDS, r"/\*.*?\*/"),
+    "rumur": (Murphi, MURPHI_WORDS, r'--[^\n]*|"[^"]*"'),
+}
+
+
+@pytest.mark.parametrize("oracle", FRAME)
+def test_every_word_of_the_frame_is_kept_from_the_names_of_a_model(oracle: str) -> None:
+    writer, reserved, remarks = FRAME[oracle]
+    made = writer(build(awkward()))
+    text = re.sub(remarks, " ", made.write(), flags=re.S)
+    used = set(re.findall(r"\b[A-Za-z]\w*", text)) - set(made.names.known.values())
+    assert used <= reserved
+    for word in sorted(w for w in reserved if w != "of" and not w[-1].isdigit()):
+        clash = writer(build(awkward("part", word)))
+        clash.write()
+        assert not reserved & set(clash.names.known.values()), word
 
 
 @pytest.mark.parametrize("oracle", SLOWLY)

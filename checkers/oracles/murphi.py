@@ -28,8 +28,8 @@ RESERVED = words("""
     function if in interleaved invariant isundefined liveness multiset of procedure process program property put record return rule
     ruleset scalarset startstate startrule switch then to traceuntil true type undefine union var while endalias endenum endexists
     endfor endforall endfunction endif endprocedure endrecord endrule endruleset endstartstate endswitch endwhile queue Queue
-    Message enqueue settle size what arg item place
-""")
+    Message enqueue settle size what arg item place event got held i
+""") | {f"{name}{n}" for name in ("a", "arg") for n in range(1, 10)}
 
 NOTATION = Notation(
     signs={"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&", "or": "|", "add": "+", "sub": "-"},
@@ -82,6 +82,10 @@ class Murphi:
     def param(self, field: str) -> str:
         """The name of a parameter of a handler."""
         return self.names.of(("param", field), f"its_{field}")
+
+    def held(self, field: str) -> str:
+        """The local variable that holds a new value until the old one is no longer read."""
+        return self.names.of(("held", field), f"held_{field}")
 
     def channel(self, name: str) -> str:
         """The variable of a channel."""
@@ -222,7 +226,7 @@ class Murphi:
         body = first_matches(handler, self.text, self.branch, LAYOUT, self.wrong(Fault.HOLE) if not handler.total else "")
         held = sorted({n for b in handler.branches for n, _ in in_order(b.updates, handler.part.machine.state)[1]})
         kinds = {f.name: f for p, f, _ in state_fields(self.model) if p == handler.part.name}
-        local = "".join(f"\nvar held_{n}: {self.type_of(kinds[n])};" for n in held)
+        local = "".join(f"\nvar {self.held(n)}: {self.type_of(kinds[n])};" for n in held)
         self.scope = None
         name = self.names.handler((handler.part.name, handler.event))
         return f"procedure {name}({'; '.join([*(['var queue: Queue'] if self.queue else []), *types])});{local}\nbegin\n{body}\nend;"
@@ -233,9 +237,9 @@ class Murphi:
         lines += [self.guarded(a.condition, self.action(a)) for a in branch.actions]
         part = cast(Handler, self.scope).part
         updates, held = in_order(branch.updates, part.machine.state)
-        lines += [f"held_{name} := {self.text(node)}" for name, node in held]
+        lines += [f"{self.held(name)} := {self.text(node)}" for name, node in held]
         lines += [f"{self.names.field(part.name, name)} := {self.text(node)}" for name, node in updates]
-        return [*lines, *(f"{self.names.field(part.name, name)} := held_{name}" for name, _ in held)]
+        return [*lines, *(f"{self.names.field(part.name, name)} := {self.held(name)}" for name, _ in held)]
 
     def guarded(self, condition: object, statement: str) -> str:
         """The statement, where the condition holds."""

@@ -46,7 +46,7 @@ RESERVED = words("""
     od of pc_value pid printf priority proctype provided return run select set_priority short show skip timeout trace true typedef
     unless unsigned xr xs finish fail why what arg head tail wrong undo save put settle report reported property system _ _last _pid
     _nr_pr STDIN define auto case char const continue default double enum extern float long register signed sizeof static struct
-    switch union void volatile while now held event before memcpy vsize
+    switch union void volatile while now held event before memcpy vsize n
 """) | {f"{name}{n}" for name in ("a", "arg", "given", "got") for n in range(1, 10)}
 
 

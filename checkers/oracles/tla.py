@@ -28,8 +28,9 @@ RESERVED = words("""
     IN INIT INSTANCE LAMBDA LEMMA LET LOCAL MODULE NEW OBVIOUS OMITTED OTHER PICK PROOF PROPOSITION PROVE QED RECURSIVE SF_ STATE
     SUBSET SUFFICES TAKE TEMPORAL THEN THEOREM UNCHANGED UNION USE VARIABLE VARIABLES WF_ WITH WITNESS Init Next World Becomes
     Settle Handle NoFault Append Head Tail Len SubSeq Seq BOOLEAN Nat Int TRUE FALSE PrintT TLCGet TLCSet Counted Fault w m queue
-    wrong fault Without Sorted Remove Timers Left
-""")
+    wrong fault Without Sorted Remove Timers Left Fail E n now vars why Bags BagCardinality BagToSet EmptyBag SetToBag BagIn Integers
+    Sequences TLC INVARIANT SPECIFICATION NEXT
+""") | {f"{name}{n}" for name in ("w", "Met", "Property") for n in range(1, 1_000)}
 
 NOTATION = Notation(
     signs={"eq": "=", "ne": "#", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "/\\", "or": "\\/", "add": "+", "sub": "-"},
