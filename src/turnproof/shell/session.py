@@ -230,7 +230,7 @@ class Session:
         doubt = self.state.doubt
         question = self._tasks.own(self._wire.read(doubt), "question")
         await asyncio.wait((question, self._starting), return_when=asyncio.FIRST_COMPLETED)
-        if not question.done() or question.exception() is not None:
+        if self._starting.done() or not question.done() or question.exception() is not None:  # the patience may end as the answer comes
             question.cancel()
             await asyncio.wait((self._starting,))
             raise QuestionUnanswered(f"session {self.key!r}: whether an earlier run is alive was not answered")
