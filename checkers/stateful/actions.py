@@ -111,10 +111,14 @@ class Advance:
 
 @attrs.frozen
 class Jump:
-    """The clock leaps ``ms`` on, as when the process was suspended: what was due meanwhile comes late, and all at once."""
+    """The clock leaps ``ms`` on, as when the process was suspended: what was due meanwhile comes late, and all at once.
+
+    With ``over_next`` that is counted from the moment the next timer is due.
+    """
 
     ms: int
     plan: Plan = ()
+    over_next: bool = False
 
 
 @attrs.frozen

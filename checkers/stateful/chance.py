@@ -93,6 +93,8 @@ class Chance:
             return SendTaken(rng.randrange(2**32), rng.choice(list(Caller)), plan)
         if kind < 0.64:
             return Crowd(tuple(self.event(rng, classes) for _ in range(rng.randint(2, CROWD_MAX))), plan)
+        if kind < 0.67:
+            return Jump(rng.choice((1, *self.times)), plan, True)
         if kind < 0.84:
             return Advance(rng.choice((-1, 0, 0, 1)), True, plan)
         if kind < 0.88:

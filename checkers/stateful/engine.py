@@ -102,6 +102,7 @@ def rules(machine: AnyMachine) -> dict[str, Any]:
         "clock_moves": alone(st.builds(Advance, one_of(chance.times), st.just(False), plan)),
         "clock_moves_to_a_timer": alone(st.builds(Advance, one_of([0, -1, 1]), st.just(True), plan)),
         "clock_jumps": alone(st.builds(Jump, one_of(chance.times), plan)),
+        "clock_leaps_over_a_timer": alone(st.builds(Jump, one_of([1, *chance.times]), plan, st.just(True))),
         "late_handlers_end": alone(st.builds(LateHandlersEnd, st.integers(1, 3), plan)),
         "shell_closes": alone(
             st.builds(

@@ -127,10 +127,9 @@ class Rig:
             case Crowd(events):
                 await self._together(self._callers(events))
             case Advance(ms, to_next):
-                start = min(self.model.armed.values(), default=self.clock.now_ms) - self.clock.now_ms if to_next else 0
-                await self.clock.advance(max(0, start + ms))
-            case Jump(ms):
-                self._jump(ms)
+                await self.clock.advance(max(0, ms + (self._until_next() if to_next else 0)))
+            case Jump(ms, over_next=over_next):
+                self._jump(ms + (self._until_next() if over_next else 0))
             case LateHandlersEnd(count):
                 for _ in range(min(count, len(self.gates))):
                     gate = self.gates.popleft()
@@ -144,6 +143,10 @@ class Rig:
         self.plan.clear()
         if self.complaint is None and (self.model.afterlife >= AFTERLIFE or len(self.model.history) >= LIFE):
             await self._close((), 0, -1)
+
+    def _until_next(self) -> int:
+        """Milliseconds until the next timer is due; 0 if none runs."""
+        return max(0, min(self.model.armed.values(), default=self.clock.now_ms) - self.clock.now_ms)
 
     def _jump(self, ms: int) -> None:
         self.tally.jumps += 1

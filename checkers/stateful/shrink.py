@@ -72,7 +72,7 @@ def simpler_actions(action: Action) -> Iterator[Action]:
         for n in range(len(action.events)):
             yield attrs.evolve(action, events=action.events[:n] + action.events[n + 1 :])
     if isinstance(action, Jump):
-        yield Advance(action.ms, plan=action.plan)
+        yield Advance(action.ms, action.over_next, action.plan)
     if isinstance(action, Close) and action.leaves > 0:
         yield attrs.evolve(action, leaves=-1)
     if isinstance(action, Close) and action.turns:
