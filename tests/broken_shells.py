@@ -376,7 +376,10 @@ BROKEN: list[tuple[type[AnyRunner], str]] = [
     (AnswersLate, r"a caller that awaits send\(\) waits for ever"),
     (RaisesARefusal, r"send\(\) raised PermissionError"),
     (AnswersTwice, r"Started\(worker=\w\) was answered refused by row Started/refused; the table answers taken by row"),
-    (StoresNothingWhenAHandlerRaises, r"the shell is in a state where (phase is (idle, by the table \w+|busy, by the table done)|lingers is yes, by the table no)"),
+    (
+        StoresNothingWhenAHandlerRaises,
+        r"the shell is in a state where (phase is (idle, by the table \w+|busy, by the table done)|lingers is yes, by the table no)",
+    ),
     (ForgetsItsState, r"the shell is in a state where phase is idle, by the table \w+"),
     (BeginsAnewWhenClosed, r"closed, the shell is in a state where phase is idle, by the table \w+"),
     (with_timers("ArmsNoTimer", NeverArms), rf"{LOOP} \[\] ms; the timers that run are deadline at"),
