@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 STEPS = 20_000
 """Most steps of the sampled runs against the shell, unless a number is asked for."""
-STEPS_A_ROW = 100
+STEPS_A_ROW = 60
 """A table is sampled in proportion to its rows: the shell is the same for all of them."""
 
 
