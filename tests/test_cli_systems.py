@@ -297,7 +297,7 @@ ALONE, BESIDE = ("--engine", "explicit"), ("--engine", "explicit,variants,golden
 
 @pytest.mark.parametrize(
     ("slow", "sent"),
-    [(ALONE, signal.SIGTERM), (BESIDE, signal.SIGINT)],
+    [(ALONE, signal.SIGTERM), pytest.param(BESIDE, signal.SIGINT, marks=pytest.mark.soak)],
     ids=["SIGTERM, in this process", "Ctrl-C, beside others"],
     indirect=["slow"],
 )

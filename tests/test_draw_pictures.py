@@ -304,6 +304,7 @@ def everything(graph: Graph) -> dict[str, str]:
     return dict(draw.outputs(graph, Path("nowhere")))
 
 
+@pytest.mark.soak
 def test_the_same_bytes_in_every_process(graphs: dict[str, Graph]) -> None:
     mine = [digest(everything(graphs[name])) for name in TWICE]
     assert mine == [digest(everything(graphs[name])) for name in TWICE]

@@ -31,7 +31,7 @@ def toy() -> Graph:
     return explore(draw_toys.SPEC)
 
 
-ENOUGH = 20_000
+ENOUGH = 5_000
 """Pairs tried of each machine here; ``turnproof verify`` compares every pair."""
 
 

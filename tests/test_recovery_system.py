@@ -30,6 +30,7 @@ from turnproof.specs.watched_turn import SPEC as WATCHED
 STATES_LEAST = 100_000
 
 
+@pytest.mark.soak
 def test_every_historic_rule_fails_and_the_target_does_not() -> None:
     """R-ATT-32: each design fails what it broke, at its shortest; the target keeps the same properties in the same bounds."""
     told = check_variants(SPEC)

@@ -73,6 +73,7 @@ def test_a_copy_of_the_abort_rule_would_be_seen() -> None:
     assert not reads(copy, abortable)
 
 
+@pytest.mark.soak
 def test_every_historic_variant_fails_and_the_target_does_not() -> None:
     """R-REPLY-30: each variant breaks what it is known to break, at its shortest; the target breaks nothing in the same bounds."""
     names = {variant.machine.name for variant in SPEC.variants}
