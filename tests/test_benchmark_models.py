@@ -29,7 +29,16 @@ def model(oracle: str) -> str:
     return models.text(f"two_phase_commit.{SUFFIX[oracle]}", 5)
 
 
-HERE = [pytest.param(name, marks=pytest.mark.skipif(name not in installed(), reason=f"{name} is not installed")) for name in TOOLS]
+HERE = [
+    pytest.param(
+        name,
+        marks=[
+            pytest.mark.skipif(name not in installed(), reason=f"{name} is not installed"),
+            *([pytest.mark.soak] if name == "tlc" else []),
+        ],
+    )
+    for name in TOOLS
+]
 
 
 @pytest.mark.parametrize("oracle", HERE)

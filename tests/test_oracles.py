@@ -73,7 +73,7 @@ def test_names_the_count_and_the_property_that_a_changed_row_changes(oracle: str
     assert meanwhile.detail == f"the other waits meanwhile: {oracle} says never reached, this engine reached"
 
 
-@pytest.mark.parametrize("oracle", HERE)
+@pytest.mark.parametrize("oracle", SLOWLY)
 def test_agrees_that_a_bad_design_is_bad(oracle: str) -> None:
     spec = two_phase_commit.specification(2)
     found = compare(spec, system=spec.variants[0].system, oracles=[oracle])
