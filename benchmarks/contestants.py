@@ -174,7 +174,19 @@ def tlc(text: Callable[[Subject], str]) -> Contestant:
         module, _, configuration = text(subject).partition(CONFIGURATION)
         (directory / "model.tla").write_text(module)
         (directory / "model.cfg").write_text(configuration)
-        command = ["java", "-XX:+UseParallelGC", "-Xmx8g", "-Xss64m", "-cp", str(jar()), "tlc2.TLC", "-deadlock", "-workers", "1"]
+        command = [
+            "java",
+            "-XX:+UseParallelGC",
+            "-Xmx8g",
+            "-Xss64m",
+            f"-Djava.io.tmpdir={directory}",
+            "-cp",
+            str(jar()),
+            "tlc2.TLC",
+            "-deadlock",
+            "-workers",
+            "1",
+        ]
         said, spent = timed([[*command, "-nowarning", "-metadir", "states", "model"]], directory)
         if "No error has been found" not in said:
             raise RuntimeError(said[-800:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from typing import Annotated, Any
 
@@ -315,3 +316,12 @@ def test_the_command_writes_compares_and_refuses(tmp_path: Any) -> None:
         result = run("peterson", "--oracle", "spin", "--json", "-")
         assert result.exit_code == 0
         assert json.loads(result.stdout)["counts"] == {"holds": 3, "violated": 0, "undetermined": 0}
+
+
+@pytest.mark.soak
+@pytest.mark.skipif("tlc" not in installed(), reason="tlc is not installed")
+def test_several_at_once_do_not_disturb_each_other() -> None:
+    """TLC unpacks its standard modules beside whoever else does."""
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: compare(peterson.SPEC, oracles=["tlc"]), range(4)))
+    assert {v.outcome for verdicts in found for v in verdicts} == {Outcome.HOLDS}

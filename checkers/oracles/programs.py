@@ -229,6 +229,7 @@ def tlc_once(text: str, directory: Path, workers: int) -> Answer:
         "java",
         "-XX:+UseParallelGC",
         "-Xss64m",
+        f"-Djava.io.tmpdir={directory}",  # it unpacks its modules there: two at once would read each other's, half written
         "-cp",
         str(jar()),
         "tlc2.TLC",
