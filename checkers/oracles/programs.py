@@ -10,6 +10,7 @@ import platform
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -236,7 +237,7 @@ def tlc_once(text: str, directory: Path, workers: int) -> Answer:
         *options,
         "-nowarning",
         "-metadir",
-        "states",
+        tempfile.mkdtemp(prefix="states", dir=directory),  # inside it the folder is named by the second, and two runs may share one
         "model",
     ]
     began = time.perf_counter()
