@@ -27,7 +27,7 @@ from turnproof.specs.session_parts import N1, N2, N4, N6, N7, N11, N12, N13, STO
 from turnproof.specs.session_properties import STUCK, WRONG
 from turnproof.specs.session_requests import How, RequestPhase
 from turnproof.specs.session_requirements import requirements
-from turnproof.specs.session_steers_parts import HELD, HELD_BY_HISTORY, HELD_BY_SET, OVER, PROMPT, SERVED, Phase, Place, Steering
+from turnproof.specs.session_steers_parts import HELD, HELD_BY_HISTORY, HELD_BY_SET, OVER, PROMPT, SERVED, Place, Steering
 from turnproof.specs.system import (
     Absorbs,
     AnyPart,
@@ -94,7 +94,7 @@ class Steered:
         yield Wire(interrupt, req.Abandon, late, req.InterruptAbandoned())
         yield Wire(server, told, interrupt, req.ServerReplied(told.accepted))
         for sender in (interrupt, late):
-            yield Wire(sender, asked, server, steers.Interrupted(asked.early))
+            yield Wire(sender, asked, server, env.Interrupted(asked.early))
 
     # ── what may happen ──
 
@@ -106,19 +106,19 @@ class Steered:
         yield Spontaneous(self.stop, stop_words.StopRequested(False), when=(turn.phase != OVER) & (stop.phase == stop_words.IDLE),
                           switch=STOPS)  # fmt: skip
         yield Spontaneous(server, steers.ReportQueued(), when=server.now.report == Place.ABSENT, switch=N7)
-        yield Spontaneous(server, steers.StartPublished(), when=phase == Phase.QUEUED)
+        yield Spontaneous(server, env.StartPublished(), when=phase == env.ServerPhase.QUEUED)
         waits = (place == Place.WAITING) | (server.now.report == Place.WAITING)
-        yield Spontaneous(server, steers.Joined(), when=(phase == Phase.RUNNING) & waits)
-        yield Spontaneous(server, steers.Finished(), when=phase == Phase.RUNNING)
-        yield Spontaneous(server, steers.CleanedUp(), when=phase == Phase.STOPPING)
-        yield Spontaneous(server, steers.Settled(), when=phase == Phase.SETTLING)
+        yield Spontaneous(server, env.Joined(), when=(phase == env.ServerPhase.RUNNING) & waits)
+        yield Spontaneous(server, env.Finished(), when=phase == env.ServerPhase.RUNNING)
+        yield Spontaneous(server, env.CleanedUp(), when=phase == env.ServerPhase.STOPPING)
+        yield Spontaneous(server, env.Settled(), when=phase == env.ServerPhase.SETTLING)
         yield Spontaneous(stream, stream_words.Dropped(), when=one_of(stream.now.phase, UP, SUBSCRIBED), switch=N6,
                           budget=Budget("drops", 1))  # fmt: skip
         yield Spontaneous(stream, stream_words.Subscribed(), when=stream.now.phase == LOST)
         snapshot, back = stream_words.SnapshotTaken(True, Past.ABSENT, stream.now.restarted), stream.now.phase == SUBSCRIBED
-        yield Spontaneous(stream, snapshot, when=back & (phase != Phase.SETTLING))
-        yield Spontaneous(stream, snapshot, when=back & (phase == Phase.SETTLING), switch=N12)
-        yield Spontaneous(server, steers.Restarted(), when=phase != Phase.IDLE, switch=N11, budget=Budget("restarts", 1))
+        yield Spontaneous(stream, snapshot, when=back & (phase != env.ServerPhase.SETTLING))
+        yield Spontaneous(stream, snapshot, when=back & (phase == env.ServerPhase.SETTLING), switch=N12)
+        yield Spontaneous(server, env.Restarted(), when=phase != env.ServerPhase.IDLE, switch=N11, budget=Budget("restarts", 1))
         yield from self._requests()
 
     def _requests(self) -> Iterator[Spontaneous]:
@@ -132,7 +132,7 @@ class Steered:
         yield Spontaneous(request, req.PromptTakenLate(), when=delayed, switch=N2)
         replies = one_of(phase, RequestPhase.OK, RequestPhase.REFUSED, RequestPhase.BROKEN, RequestPhase.BROKEN_LATE)
         yield Spontaneous(request, req.ReplyHandled(), when=replies)
-        waits, queued = (ways == req.UNDER_WAY) & (stop.phase == stop_words.WAITING), server.now.phase == Phase.QUEUED
+        waits, queued = (ways == req.UNDER_WAY) & (stop.phase == stop_words.WAITING), server.now.phase == env.ServerPhase.QUEUED
         yield Spontaneous(interrupt, req.InterruptProcessed(How.ANSWERED, False), when=waits)
         yield Spontaneous(interrupt, req.InterruptProcessed(How.ANSWERED, True), when=waits & queued, switch=N13)
         yield Spontaneous(interrupt, req.InterruptProcessed(How.FAILS, False), when=waits, switch=N4)
@@ -144,7 +144,7 @@ class Steered:
 
     def quiet(self) -> Any:
         """Everything enabled is done, but for what the user and the child may begin, and a steer that may never be admitted."""
-        calm = (server.now.phase == Phase.IDLE) & (pending("buffer") == 0) & (stream.now.phase == UP) & (late.now.flying == 0)
+        calm = (server.now.phase == env.ServerPhase.IDLE) & (pending("buffer") == 0) & (stream.now.phase == UP) & (late.now.flying == 0)
         calm = calm & one_of(request.now.phase, RequestPhase.UNSENT, RequestPhase.LATE, RequestPhase.DONE)
         calm = calm & one_of(interrupt.now.phase, req.NOT_SENT, req.HANDLED) & (self.stop.now.phase != stop_words.WAITING)
         for rule in self.turn.machine.timers:

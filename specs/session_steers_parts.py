@@ -24,22 +24,24 @@ from turnproof.machines import session_words as words
 from turnproof.machines.kernel import Duration, Machine, Row, StartTimer, StopTimer, TimerRule, choose, named, not_, only_if, symbol
 from turnproof.machines.session_stream import What
 from turnproof.machines.session_words import Answer, Cause, End, Outcome, Past
-from turnproof.specs.session_environment import BreakStream, InterruptReply, Publish
+from turnproof.specs.session_environment import (
+    BreakStream,
+    CleanedUp,
+    Finished,
+    Interrupted,
+    InterruptReply,
+    Joined,
+    Publish,
+    Restarted,
+    ServerPhase,
+    Settled,
+    StartPublished,
+)
 
 PROMPT, STEER, REPORT = "p", "s", "c"
 """The turn's prompt, its steer, and the report of a background child; executions are not told apart here."""
 
 # ── the server ──
-
-
-class Phase(Enum):
-    """How the execution of the session stands; see ``session_environment.ServerPhase``."""
-
-    RUNNING = "running"
-    STOPPING = "stopping"
-    SETTLING = "settling"
-    QUEUED = "queued"
-    IDLE = "idle"
 
 
 class Place(Enum):
@@ -52,14 +54,14 @@ class Place(Enum):
     CANCELLED = "cancelled"
 
 
-RUNNING, STOPPING, SETTLING, QUEUED, IDLE = Phase
+IDLE, QUEUED, RUNNING, STOPPING, SETTLING = ServerPhase
 
 
 @frozen
 class Server:
     """The execution that serves the turn, and those after it."""
 
-    phase: Phase = RUNNING
+    phase: ServerPhase = RUNNING
     steer: Place = Place.ABSENT
     report: Place = Place.ABSENT
     doorbell: bool = False
@@ -77,43 +79,6 @@ class SteerAdmitted:
 @frozen
 class ReportQueued:
     """A background child reports."""
-
-
-@frozen
-class StartPublished:
-    """The loop begins, and delivers what waits."""
-
-
-@frozen
-class Joined:
-    """At a step boundary what waits is delivered."""
-
-
-@frozen
-class Finished:
-    """The loop decided to end."""
-
-
-@frozen
-class Interrupted:
-    """An interrupt is processed. ``early``: a queued run ends without having published a start."""
-
-    early: bool
-
-
-@frozen
-class CleanedUp:
-    """The interrupted execution is over."""
-
-
-@frozen
-class Settled:
-    """A successor begins if the doorbell rang."""
-
-
-@frozen
-class Restarted:
-    """The server process died: no end is published, and the stream breaks."""
 
 
 @frozen

@@ -1,7 +1,7 @@
 """The OpenCode session as a system, around the target: what must hold whatever the server, the wire and the user do.
 
 The session's machine goes by what the inbox delivered (``turnproof.machines.session``). The environment has every power N1 to N13 at once.
-What is explored by every verification has one Stop and one drop; the whole bounds (two of each) are ``session_target.WHOLE``.
+What is explored by every verification has one Stop and one drop; the whole bounds (two of each) are ``session_whole``.
 
 The designs that shipped and were wrong are the rule of the mark: V0 to V3 as they followed each other, and V4, the one that was approved,
 once for each of its defects.

@@ -23,8 +23,8 @@ BLIND = attrs.evolve(TARGET, knows_restarts=False)
 
 ONE = World(TARGET, (ASKS,), stops=1, drops=1)
 """N1 to N13 and a reconnect that fails for good; one Stop, one drop. What ``make verify`` explores."""
-WHOLE = World(TARGET, (ASKS, DEATH))
-"""N1 to N13 with two Stops and two drops: two prompts, one child, one unclear prompt, one restart."""
+WHOLE = World(TARGET, (ASKS,))
+"""N1 to N13 and a reconnect that fails for good, with two Stops and two drops: two prompts, one child, one unclear prompt, one restart."""
 ASKING = World(TARGET, (N2, N4, N11, N13, STOPS), stops=0, drops=1)
 """An execution asks for a permission, over a drop, and nobody stops anything."""
 ENDING = World(TARGET, (N4, N13, STOPS, ASKS, DEATH), stops=0, drops=1)

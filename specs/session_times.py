@@ -1,7 +1,8 @@
 """How long an OpenCode session keeps anybody waiting, whoever stays silent: bounds computed from the timers, around the target.
 
 Of the waits in R-SES-15 the machines have these: a Stop's reply, and the question of a start. What a start prepares, and a reconnect with
-its attempts, are awaits of the HTTP client, which brings its own limits; they are steps here, and no timer of these machines ends them.
+its attempts, are awaits of the HTTP client, which brings its own limits; they are steps here, and no timer of these machines ends
+them. Those of a reconnect are in ``session_reconnect``.
 """
 
 from __future__ import annotations

@@ -6,17 +6,15 @@ have a world of their own (``session_permissions``); the soak adds them here too
 
 from __future__ import annotations
 
-from turnproof.specs.session_parts import ASKS, World
 from turnproof.specs.session_properties import properties, reached
 from turnproof.specs.session_requirements import requirements
-from turnproof.specs.session_target import TARGET
+from turnproof.specs.session_target import WHOLE
 from turnproof.specs.system import SystemSpec
 
-BOUNDS = World(TARGET, (ASKS,))
 SPEC = SystemSpec(
-    system=BOUNDS.system("session_whole"),
+    system=WHOLE.system("session_whole"),
     requirements=requirements(1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 14, 16, 21, 23, 24, 26),
-    properties=(*properties(BOUNDS), *reached(BOUNDS)),
+    properties=(*properties(WHOLE), *reached(WHOLE)),
     tokens=3,
     counter=3,
 )

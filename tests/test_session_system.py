@@ -198,7 +198,7 @@ def test_a_new_subscription_delivers_only_what_is_published_after_it() -> None:
 
 
 def test_the_worlds_have_the_powers_they_say() -> None:
-    assert WHOLE.without == {ASKS, DEATH}
+    assert WHOLE.without == {ASKS}
     assert ONE.without == {ASKS}
     assert {s.name for s in SPEC.system.switches} >= {s.name for s in POWERS if s.name not in ("N3", "N5", "N9", "N10")}
     assert {b.name: b.limit for b in WHOLE.system("whole").budgets} == {"drops": 2, "restarts": 1, "unclear prompts": 1}
@@ -217,12 +217,13 @@ def test_every_requirement_is_discharged_by_a_specification_or_a_named_test() ->
 
 
 @pytest.mark.soak
-def test_the_whole_bounds_are_explored_without_a_violation() -> None:
-    """Two prompts, one child, two Stops, one unclear prompt, two drops, one restart, every power at once: some minutes."""
-    props = p.properties(WHOLE)
-    spec = SystemSpec(system=WHOLE.system("session_whole"), requirements=REQUIREMENTS, properties=props, tokens=3, counter=3)
+def test_permission_requests_at_the_whole_bounds_change_nothing() -> None:
+    """``session_whole`` with the one power it leaves out: 114 million states, 7 GB, some minutes."""
+    world = World(TARGET)
+    props = p.properties(world)
+    spec = SystemSpec(system=world.system("session_everything"), requirements=REQUIREMENTS, properties=props, tokens=3, counter=3)
     graph = explore(spec)
     assert graph.walk.complete
     assert not graph.walk.flaws
+    assert graph.walk.states == 114_313_587
     assert [q.name for q in props if not isinstance(q, Sometimes) and violation(graph, q) is not None] == []
-    assert graph.walk.states > 10_000_000

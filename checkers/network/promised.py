@@ -20,10 +20,10 @@ import numpy as np
 from turnproof.checkers.columns import Array
 from turnproof.checkers.network.compile import structure
 from turnproof.checkers.network.compiled import CompiledWalk
-from turnproof.checkers.network.fair import number, steps_of
 from turnproof.checkers.network.kernel.back import states_where
+from turnproof.checkers.network.kernel.fair import steps_of
 from turnproof.checkers.network.kernel.places import Bytes, Ints, Small
-from turnproof.checkers.network.kernel.states import index_rows
+from turnproof.checkers.network.kernel.states import index_rows, resolve
 from turnproof.checkers.network.questions import ACTED, stutter_serves
 from turnproof.checkers.network.walk import Choice
 from turnproof.machines.kernel import Formula, TableError, formula
@@ -168,7 +168,7 @@ class Promised:
             label, made = steps.label, steps.made
             target: Small = label[:made, 0] + np.int32(first)
             for d, other in enumerate(walked.shards):
-                number(steps.target, label, made, d, other.slots, numbers[d], target)
+                resolve(steps.target, label, made, d, other.slots, numbers[d], target)
             np.add.at(each[mine], label[:made, 0], np.int32(1))
             targets.append(target)
             takes.append(steps.takes[:made].astype(np.int32 if len(self.asked.steps) < 31 else np.int64))

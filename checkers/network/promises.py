@@ -9,7 +9,7 @@ import numpy as np
 
 from turnproof.checkers.columns import Array
 from turnproof.checkers.liveness import Assumption, Edges, Lasso, Region, find_lasso
-from turnproof.checkers.network.fair import AGAIN, FAIR, begun, fair_parts, leading, reach
+from turnproof.checkers.network.kernel.fair import AGAIN, FAIR, begun, fair_parts, leading, reach
 from turnproof.checkers.network.kernel.places import Bytes, Ints, Small
 from turnproof.checkers.network.labelled import Judgement, idle, vacuous
 from turnproof.checkers.network.promised import Promised, sides

@@ -147,8 +147,16 @@ def index_rows(keys: Ints, count: Number, slots: Ints, numbers: Small, offset: N
 @compiled
 def resolve(rows: Ints, label: Small, count: Number, shard: Number, slots: Ints, numbers: Small, target: Small) -> None:
     """The numbers of those rows that lie in ``shard``."""
-    last, words = len(slots) - 1, rows.shape[1]
+    given, table, named, words, last = pointer(rows), pointer(slots), pointer(numbers), rows.shape[1], len(slots) - 1
+    mine, places = np.empty(count, np.int32), np.empty(count, np.int64)
+    made = np.int64(0)
     for i in range(count):
         if label[i, 2] == shard:
-            place = mix(pointer(rows), i * words, words) & last
-            target[i] = numbers[search(pointer(rows), i * words, words, pointer(slots), place, last)]
+            mine[made] = i
+            places[made] = mix(given, i * words, words) & last
+            made += 1
+    for n in range(made):
+        if n + AHEAD < made:
+            prefetch(table, places[n + AHEAD] * words)
+            prefetch(named, places[n + AHEAD])
+        target[mine[n]] = named[search(given, mine[n] * words, words, table, places[n], last)]

@@ -27,13 +27,14 @@ class Catalog(Mapping[str, AnySpec]):
             raise Misuse(broken_table(problem)) from problem
 
     def __getitem__(self, name: str) -> AnySpec:
-        if name not in self:
-            raise KeyError(name)
-        try:
-            found: Mapping[str, AnySpec] = self.machines if name in self.machines else self.systems if name in self.systems else self.large
-            return found[name]
-        except Exception as problem:
-            raise Misuse(broken_table(problem)) from problem
+        places: tuple[Mapping[str, AnySpec], ...] = (self.machines, self.systems, self.large)
+        for place in places:
+            if name in place:
+                try:
+                    return place[name]
+                except Exception as problem:
+                    raise Misuse(broken_table(problem)) from problem
+        raise KeyError(name)
 
     def __contains__(self, name: object) -> bool:
         return name in self.machines or name in self.systems or name in self.large

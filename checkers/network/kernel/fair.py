@@ -11,13 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from turnproof.checkers.network.kernel.jit import compiled, pointer, prefetch
+from turnproof.checkers.network.kernel.jit import compiled, pointer
 from turnproof.checkers.network.kernel.places import B_ENABLED, B_TRIGGERS, B_WORDS, KEY, OK, SPREAD, Bytes, Ints, Number, Small, Truths
-from turnproof.checkers.network.kernel.states import mix, search
 from turnproof.checkers.network.kernel.step import changed, clauses_after, enabled, evaluate, perform, shard_of, undo, unpack
 
-AHEAD = 32
-"""How many rows before it is looked at the place of a row is asked of memory; a power of two."""
 FAIR, AGAIN, LATER = 1, 2, 4
 """What is known of a node: a fair run can visit it again and again; it is to be looked at again; it is not the first of its component."""
 
@@ -87,24 +84,6 @@ def which(a: Small, b: Ints, w: Ints, programs: Small, wanted: Number) -> Number
         wanted >>= 1
         q += 1
     return int(holds)
-
-
-@compiled
-def number(rows: Ints, label: Small, count: Number, shard: Number, slots: Ints, numbers: Small, target: Small) -> None:
-    """The numbers of those rows that lie in ``shard``."""
-    given, table, named, words, last = pointer(rows), pointer(slots), pointer(numbers), rows.shape[1], len(slots) - 1
-    mine, places = np.empty(count, np.int32), np.empty(count, np.int64)
-    made = np.int64(0)
-    for i in range(count):
-        if label[i, 2] == shard:
-            mine[made] = i
-            places[made] = mix(given, i * words, words) & last
-            made += 1
-    for n in range(made):
-        if n + AHEAD < made:
-            prefetch(table, places[n + AHEAD] * words)
-            prefetch(named, places[n + AHEAD])
-        target[mine[n]] = named[search(given, mine[n] * words, words, table, places[n], last)]
 
 
 # ── ways ──
