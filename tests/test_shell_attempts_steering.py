@@ -12,8 +12,8 @@ from test_shell_attempts import TWO, World, answer, runner
 
 from turnproof.checkers.traces import Monitor
 from turnproof.machines.failover_words import Action, Failure, How
-from turnproof.machines.steering_message import MessagePhase
-from turnproof.shell import Attempt, NotResumable, Plan, ProviderFailure, VirtualClock
+from turnproof.machines.steering_message import MessagePhase, MessageWithdrawn
+from turnproof.shell import Attempt, NotResumable, Plan, ProviderFailure, SteeredMessage, VirtualClock
 from turnproof.specs.catalog import specifications
 
 ONE = Plan(models=("first",), retries=0)
@@ -108,8 +108,112 @@ async def test_a_preparation_that_raises_is_cancelled_or_is_late_accepts_nothing
         assert (await turns.steer("spoken", prepare=ready)).phase is MessagePhase.QUEUED
         hangs.cancel()
         await turn
+        assert len(log.of("steering_message", MessageWithdrawn)) == 2, "of one that failed, and of one that nobody waits for"
         assert (await slow).phase is MessagePhase.LEFT
     assert (heard, turns.take_left()) == (["SPOKEN"], ["slow"])
+    judge(log)
+
+
+@story
+async def test_a_message_that_a_failed_attempt_took_goes_to_the_next_one(clock: VirtualClock, log: Log) -> None:
+    seen: list[list[str]] = []
+
+    async def body(attempt: Attempt[str]) -> str:
+        await attempt.model_call(answer("plan"))
+        seen.append(attempt.take_messages())
+        if attempt.model == "first":
+            raise ProviderFailure(Failure.TIMEOUT)
+        return await attempt.model_call(answer("ok"))
+
+    async with runner(log, body) as turns:
+        turn = asyncio.create_task(turns.run("hi"))
+        await clock.settle()
+        message = await turns.steer("one")
+        await turn
+    assert (seen[0], seen[-1], message.phase) == (["one"], ["one"], MessagePhase.DELIVERED)
+    judge(log)
+
+
+@story
+async def test_a_message_prepared_in_one_turn_is_not_steered_into_the_next(clock: VirtualClock, log: Log) -> None:
+    heard: list[str] = []
+
+    async def body(attempt: Attempt[str]) -> str:
+        await attempt.model_call(answer("plan"))
+        await asyncio.sleep(10)
+        heard.extend(attempt.take_messages())
+        return await attempt.model_call(answer("ok"))
+
+    async def late(text: str) -> str:
+        await asyncio.sleep(15)
+        return text
+
+    async with runner(log, body) as turns:
+        turn = asyncio.create_task(turns.run("hi"))
+        await clock.settle()
+        slow = asyncio.create_task(turns.steer("slow", prepare=late))
+        await turn
+        await turns.run("and then")
+        assert (await slow).phase is MessagePhase.LEFT
+    assert (heard, turns.take_left()) == ([], ["slow"])
+    judge(log)
+
+
+@story
+async def test_another_request_that_runs_beside_it_delivers_no_message(clock: VirtualClock, log: Log) -> None:
+    phases: list[MessagePhase] = []
+    messages: list[SteeredMessage] = []
+
+    async def body(attempt: Attempt[str]) -> str:
+        await attempt.model_call(answer("plan"))
+        attempt.take_messages()
+        carries = asyncio.create_task(attempt.model_call(until_cancelled()))
+        await asyncio.sleep(0)
+        await attempt.model_call(answer("beside it"))
+        phases.append(messages[0].phase)
+        carries.cancel()
+        await asyncio.wait((carries,))
+        return "ok"
+
+    async with runner(log, body) as turns:
+        turn = asyncio.create_task(turns.run("hi"))
+        await clock.settle()
+        messages.append(await turns.steer("one"))
+        await turn
+    assert (phases, messages[0].phase) == ([MessagePhase.TAKEN], MessagePhase.LEFT)
+    judge(log)
+
+
+@story
+async def test_what_a_provider_says_to_an_attempt_that_is_over_delivers_nothing(clock: VirtualClock, log: Log) -> None:
+    async def stubborn() -> str:
+        try:
+            await until_cancelled()
+        except asyncio.CancelledError:
+            await asyncio.sleep(2)
+        return "late"
+
+    async def slow() -> str:
+        await asyncio.sleep(10)
+        return "ok"
+
+    async def body(attempt: Attempt[str]) -> str:
+        await attempt.model_call(answer("plan"))
+        attempt.take_messages()
+        said.append(attempt.model)
+        return await attempt.model_call(stubborn() if attempt.model == "first" else slow())
+
+    said: list[str] = []
+    async with runner(log, body) as turns:
+        turn = asyncio.create_task(turns.run("hi"))
+        await clock.settle()
+        message = await turns.steer("one")
+        while "second" not in said:
+            await asyncio.sleep(1)
+        await asyncio.sleep(5)
+        phases = [message.phase]
+        await turn
+    assert [*phases, message.phase] == [MessagePhase.TAKEN, MessagePhase.DELIVERED], "the second provider said nothing at first"
     judge(log)
 
 

@@ -269,14 +269,10 @@ class AttemptRunner(Generic[T]):
         return attempt.turn.raised(attempt, error)
 
     def attempt_reported(self, attempt: Attempt[Any], outcome: ReportOutcome) -> None:
-        """Failover decides what follows."""
-        self.attempt_stopped(attempt)
+        """What it took of the messages and did not send goes back (R-REPLY-26); then failover decides what follows."""
+        self.steering.stopped(attempt.identity)
         self._attempts.pop(attempt.identity, None)
         attempt.turn.reported(attempt, outcome)
-
-    def attempt_stopped(self, attempt: Attempt[Any]) -> None:
-        """What it took of the messages and did not send goes back (R-REPLY-26)."""
-        self.steering.stopped(attempt.identity)
 
     def tools_changed(self, attempt: Attempt[Any]) -> None:
         """The oldest call is another one, or none runs."""

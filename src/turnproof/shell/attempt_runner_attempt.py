@@ -59,9 +59,6 @@ class Host(Protocol):
     def attempt_reported(self, attempt: Attempt[Any], outcome: events.ReportOutcome) -> None:
         """It is over; decide what follows."""
 
-    def attempt_stopped(self, attempt: Attempt[Any]) -> None:
-        """It was told to stop: what it took of the messages goes back."""
-
     def tools_changed(self, attempt: Attempt[Any]) -> None:
         """The oldest call that runs is another one, or none runs."""
 
@@ -263,7 +260,6 @@ class Attempt(Generic[T]):
             call.stop()
         if self._task is not None:
             self._task.cancel()
-        self._host.attempt_stopped(self)
         self.stopped.fire(cause)
 
     async def aclose(self) -> None:
